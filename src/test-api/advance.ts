@@ -9,7 +9,7 @@ import type { MovableClock } from "./test-clock.ts";
 export interface Movement {
   from: string;
   to: string;
-  /** Each with its time `at`, and its `kind`: schedules, workflows, queues, alarms. */
+  /** `at` is the due time; `kind` is schedules, workflows, queues or alarms. */
   work: { kind: string; at: string }[];
 }
 
@@ -22,7 +22,7 @@ const skipMs = 10;
 interface MoverParts {
   clock: MovableClock;
   due: Readonly<Record<string, DueWork>>;
-  /** Calls of the management API under way. */
+  /** Number of calls of the management API in progress. */
   callsUnderWay: () => number;
 }
 
@@ -86,7 +86,7 @@ export class Mover {
     });
   }
 
-  /** Resolves once no call, batch, run or step is under way. */
+  /** Resolves once no call, batch, run or step is in progress. Throws a TestFault after 30 seconds. */
   async settle(): Promise<void> {
     const deadlineMs = performance.now() + settleMsMax;
     let calm = 0;
@@ -94,7 +94,7 @@ export class Mover {
       if (performance.now() > deadlineMs)
         throw new TestFault(
           409,
-          `Work is still under way after ${settleMsMax / 1000} seconds: ${this.#busy().join(", ")}`,
+          `Work is still in progress after ${settleMsMax / 1000} seconds: ${this.#busy().join(", ")}`,
         );
       if (this.#isBusy()) {
         calm = 0;

@@ -36,7 +36,7 @@ import { MovableClock } from "./test-clock.ts";
 import { setScriptClock } from "../sandbox/process/script-clock.ts";
 import { setScriptEpoch } from "../sandbox/process/script.ts";
 
-/** Time and ids of a platform under test, before anything is created. */
+/** The clock and the ids of a platform under test. Created first, because other capabilities use them. */
 export const testMode = capability({
   name: "test mode",
   declares: declaration,
@@ -66,7 +66,7 @@ export const testMode = capability({
   },
 });
 
-/** Lets tests control the platform. Last in the order of needs, because its start is the state of all others. */
+/** Lets tests control the platform. Starts last, because it saves the state of all other capabilities at the start. */
 export const testApi = capability({
   name: "test API",
   needs: [
@@ -130,7 +130,7 @@ export const testApi = capability({
     services.cellsUnderTest.meet = cellFaults(faults.cells);
     apiHooks.around = calls.around;
     apiHooks.read = calls.read;
-    const onFault = (error: unknown): void => logger.error({ err: error }, "work of the test kit failed");
+    const onFault = (error: unknown): void => logger.error({ err: error }, "the test kit could not run due work or deliver a mocked event");
     const accountId = (): string => services.owner.current!.account.id;
     const tested = { ...services, accountId, settle: async () => mover.settle(), onFault };
     const apiUrl = (): string => `http://${apiListener.authority}/client/v4`;
@@ -165,7 +165,7 @@ export const testApi = capability({
   },
 });
 
-/** The part of the ready file about the control surface; undefined without it. */
+/** The control surface in the ready file. */
 export const controlOf = (authority: string, secret: string): { url: string; token: string } => ({
   url: `http://${authority}${controlPath}`,
   token: secret,

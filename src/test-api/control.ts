@@ -14,13 +14,13 @@ export interface ControlRequest {
   query: URLSearchParams;
   /** The bytes of the body. */
   bytes(): Promise<Buffer>;
-  /** The JSON body. Throws a TestFault if it does not fit. */
+  /** The JSON body. Throws a TestFault if it does not match the schema. */
   body<S extends z.ZodType>(schema: S): Promise<z.output<S>>;
   incoming: IncomingMessage;
   response: ServerResponse;
 }
 
-/** A route of the control surface. It returns JSON or bytes; undefined if it has answered itself. */
+/** A route of the control surface. `handle` returns JSON or bytes; undefined if it has sent the answer itself. */
 export interface ControlRoute {
   method: "GET" | "PUT" | "POST" | "PATCH" | "DELETE";
   /** With parameters in braces. */
@@ -33,7 +33,7 @@ interface BoundRoute extends ControlRoute {
   pattern: RegExp;
 }
 
-/** Answers the requests of tests. They need the secret of this start, which API tokens are not. */
+/** Answers the requests of tests. Requests need the secret in the ready file; API tokens are refused. */
 export class ControlSurface {
   readonly #secret: Buffer;
   readonly #routes: BoundRoute[];
@@ -48,7 +48,7 @@ export class ControlSurface {
     }));
   }
 
-  /** Answers requests below its path, and leaves others to the API. */
+  /** Answers requests below `controlPath`. Returns false for others, which the API answers. */
   readonly answer = (request: IncomingMessage, response: ServerResponse): boolean => {
     response.setHeader("selvedge-test", "on");
     const { url = "" } = request;
@@ -56,7 +56,7 @@ export class ControlSurface {
     unawaited(
       this.#perform(request, response).catch((error: unknown) => {
         const isTold = error instanceof TestFault;
-        if (!isTold) this.#logger.error({ err: error }, "a request of a test failed");
+        if (!isTold) this.#logger.error({ err: error }, "a request to the control surface of tests failed");
         const message = isTold
           ? error.message
           : "An internal error occurred. See the server's log for details";
@@ -106,7 +106,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new TestFault(400, "Expected a path with complete escapes");
+    throw new TestFault(400, "Expected valid percent-encoding in the path");
   }
 }
 

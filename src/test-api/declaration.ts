@@ -9,13 +9,13 @@ export const declaration = declare({
       env: "SELVEDGE_TEST_API",
       default: false,
       describe:
-        "let tests control this platform at /_selvedge/test/v1: reset, clock, faults, journal; only on loopback, and only for a data folder that was made with it",
+        "let tests control this platform at /_selvedge/test/v1: reset, clock, faults, journal; only on loopback, and only for a data folder that was created with this setting",
     },
     testSeed: {
       kind: "text",
       flag: "test-seed",
       env: "SELVEDGE_TEST_SEED",
-      describe: "with --test-api: ids follow from this text, and so do faults with a probability",
+      describe: "with --test-api: a text that determines all ids, and which calls are hit by faults with a probability",
     },
     testNow: {
       kind: "text",
@@ -31,7 +31,7 @@ export const declaration = declare({
       kind: "text",
       flag: "test-state",
       env: "SELVEDGE_TEST_STATE",
-      describe: "with --test-api and --ephemeral: a file that a test has saved, to begin with",
+      describe: "with --test-api and --ephemeral: a file with the state to start with, saved by a test",
     },
   },
   checkSettings: ({ testApi, testSeed, testNow, testState }) =>

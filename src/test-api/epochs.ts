@@ -8,22 +8,22 @@ import type { WriteHooks } from "../platform/storage/under-test/write-hooks.ts";
 /** A request to any listener of the platform, and everything that it causes. */
 export interface Cause {
   readonly epoch: number;
-  /** Identifies the request among those of its epoch. The ids that it creates follow from it. */
+  /** Identifies the request among those of its epoch. Its ids are derived from this key. */
   key: string;
   /** The number of ids that it has created. */
   ids: number;
   /** The kinds and ids of its changes. */
   readonly changed: string[];
-  /** A reset has happened before it was answered. */
+  /** Whether a reset happened before the request was answered. */
   isStale: boolean;
 }
 
 const channels = ["http.server.request.start"] as const;
 
 /**
- * The time between two resets. Every request belongs to the epoch in which it began; one that a reset has met before its
- * answer can neither write nor answer. Timers and connections that an answered request has left running are the
- * platform's own work.
+ * Numbers the times between two resets. Every request belongs to the epoch in which it began. If a reset happens before
+ * the request is answered, the request can neither write nor answer. Timers and connections that an answered request has
+ * left running are the platform's own work.
  */
 export class Epochs implements WriteHooks {
   readonly #origins = new AsyncLocalStorage<Cause>();
@@ -37,7 +37,7 @@ export class Epochs implements WriteHooks {
     return this.#epoch;
   }
 
-  /** The request that causes what runs now; undefined for work of the platform's own. */
+  /** The request that caused the running code; undefined for the platform's own work. */
   get origin(): Cause | undefined {
     const cause = this.#origins.getStore();
     return cause === undefined || cause.isStale || cause.epoch === this.#epoch ? cause : undefined;
@@ -58,17 +58,17 @@ export class Epochs implements WriteHooks {
     this.#open.clear();
   }
 
-  /** Runs work of the platform's own. */
+  /** Runs work as the platform's own, without a request that caused it. */
   outside<T>(work: () => Promise<T>): Promise<T> {
     return this.#origins.exit(work);
   }
 
-  /** Throws if what runs now began in an earlier epoch. */
+  /** Throws if the running code was caused by a request of an earlier epoch. */
   check(): void {
     if (this.origin?.isStale === true) throw resetMeanwhile();
   }
 
-  /** Runs the work of a transaction, and notes what it changes. */
+  /** Runs the work of a transaction, and records its changes for the request. */
   async around<T>(work: () => Promise<T>, changes: readonly Change[]): Promise<T> {
     this.check();
     const { origin } = this;
@@ -97,4 +97,4 @@ export class Epochs implements WriteHooks {
 }
 
 export const resetMeanwhile = (): ApiError =>
-  new ApiError(409, 10409, "The test kit has reset this platform during the call, which had no effect");
+  new ApiError(409, 10409, "The test kit reset this platform during the call. The call had no effect");

@@ -8,7 +8,7 @@ export interface RecordedCall {
   /** Null for a path without an operation. */
   operation: string | null;
   method: string;
-  /** One spelling for each path, without the base. */
+  /** The canonical path, without the base. */
   path: string;
   query: Record<string, string>;
   headers: Record<string, string>;
@@ -18,13 +18,13 @@ export interface RecordedCall {
   status: number;
   response: unknown;
   ms: number;
-  /** The fault that answered or delayed it, by its id. */
+  /** The id of the fault that answered or delayed the call. */
   fault?: string;
   /** The kinds and ids of its changes. */
   changed: readonly string[];
 }
 
-/** Conditions on calls: all of those that are given. */
+/** Conditions on calls. A call must meet all that are given. */
 export interface CallConditions {
   operation?: string | undefined;
   method?: string | undefined;
@@ -47,7 +47,7 @@ export class RecordedCalls {
   readonly #events = new EventEmitter<{ call: [RecordedCall] }>().setMaxListeners(0);
   #count = 0;
 
-  /** The number of the next call. */
+  /** Assigns the number of a new call. */
   next(): number {
     return ++this.#count;
   }
@@ -62,7 +62,7 @@ export class RecordedCalls {
     return this.#calls.filter((call) => matches(call, filter)).toSorted((a, b) => a.n - b.n);
   }
 
-  /** Calls of no operation. */
+  /** Calls whose path belongs to no operation. */
   unknown(): RecordedCall[] {
     return this.#calls.filter(({ operation }) => operation === null);
   }
@@ -72,7 +72,7 @@ export class RecordedCalls {
     this.#count = 0;
   }
 
-  /** The calls that match; if there are none, waits for the first one, or for the end of the time. */
+  /** The calls that match. If there are none, waits for the first one, and returns none after `timeoutMs`. */
   async waitFor(filter: CallConditions, timeoutMs: number): Promise<RecordedCall[]> {
     const signal = AbortSignal.timeout(timeoutMs);
     for (;;) {
@@ -86,7 +86,7 @@ export class RecordedCalls {
     }
   }
 
-  /** Calls back with each later call. Returns a function that ends it. */
+  /** Calls `listener` with each later call. Returns a function that removes the listener. */
   follow(listener: (call: RecordedCall) => void): () => void {
     this.#events.on("call", listener);
     return () => this.#events.off("call", listener);

@@ -3,7 +3,7 @@ import { isSecretName } from "../platform/access-log/declaration.ts";
 const redacted = "REDACTED";
 const secretField =
   /secret|passw|passphrase|private_?key|api_?key|credential|jwt|^(?:auth|access|upload)?_?token$/i;
-/** The value of an API token is in the field `value` of its creation. */
+/** Operations that answer with the value of an API token, in the field `value` or `result`. */
 const makesTokens = /token.*(?:create|roll|value)|(?:create|roll).*token/;
 
 /** A body or an answer without secrets. Fields of bindings of the type secret_text are secrets too. */

@@ -68,7 +68,7 @@ function stateRoutes(controlled: Controlled): ControlRoute[] {
     {
       method: "POST",
       path: "/reset",
-      summary: "Restores the start, or a snapshot, and clears faults, answers, mocks and the journal",
+      summary: "Restores the state of the start or of a snapshot, and clears faults, answers, mocks and the journal",
       async handle(request) {
         const { to = startName } = await request.body(z.strictObject({ to: NameSchema.optional() }));
         mover.stop();
@@ -98,7 +98,7 @@ function snapshotRoutes({ states, mover }: Controlled): ControlRoute[] {
     {
       method: "PUT",
       path: "/snapshots/{name}",
-      summary: "Keeps the state under a name",
+      summary: "Saves the state as a snapshot with this name",
       async handle(request) {
         await mover.settle();
         await states.keep(nameOf(request));
@@ -119,7 +119,7 @@ function snapshotRoutes({ states, mover }: Controlled): ControlRoute[] {
     {
       method: "GET",
       path: "/file",
-      summary: "The state as a file, with which a platform can start",
+      summary: "Returns the state as a file with which another platform can start (--test-state)",
       async handle() {
         await mover.settle();
         return states.file();
@@ -132,7 +132,7 @@ const ClockSchema = z.strictObject({
   mode: z.enum(["real", "frozen", "skip"]).optional(),
   now: z.iso.datetime({ offset: true }).optional(),
   advance: z.union([z.string().max(100), z.number().min(0)]).optional(),
-  /** To the very next thing that is due. */
+  /** Moves to the next due work. */
   next: z.literal(true).optional(),
   settle: z.boolean().optional(),
   max: z.int().min(1).max(1_000_000).optional(),
@@ -145,7 +145,7 @@ function clockRoutes({ clock, mover, onFault }: Controlled): ControlRoute[] {
     {
       method: "PATCH",
       path: "/clock",
-      summary: "Moves the clock, and runs everything that comes due on the way",
+      summary: "Moves the clock, and runs the work that comes due on the way",
       async handle(request) {
         const {
           mode,
@@ -156,7 +156,7 @@ function clockRoutes({ clock, mover, onFault }: Controlled): ControlRoute[] {
           max = stepsMax,
         } = await request.body(ClockSchema);
         if ([now, advance, next].filter((each) => each !== undefined).length > 1)
-          throw new TestFault(400, "Expected one of now, advance and next");
+          throw new TestFault(400, "Expected at most one of now, advance and next");
         if (mode !== undefined) clock.change(mode);
         mover.stop();
         try {
@@ -178,7 +178,7 @@ function callRoutes({ journal, apiUrl }: Controlled): ControlRoute[] {
     {
       method: "GET",
       path: "/calls",
-      summary: "Lists the calls that match, and waits for the first if asked to",
+      summary: "Lists the calls that match; with ?wait= waits for the first one",
       async handle({ query }) {
         const waitSeconds = Number(query.get("wait") ?? 0);
         const filter = filterOf(query);
@@ -192,19 +192,19 @@ function callRoutes({ journal, apiUrl }: Controlled): ControlRoute[] {
     {
       method: "GET",
       path: "/calls/unknown",
-      summary: "Lists the calls of no operation",
+      summary: "Lists the calls whose path belongs to no operation",
       handle: async () => ({ calls: journal.unknown() }),
     },
     {
       method: "GET",
       path: "/calls/har",
-      summary: "The calls as an HTTP Archive",
+      summary: "Returns the calls as an HTTP Archive",
       handle: async ({ query }) => harOf(journal.all(filterOf(query)), apiUrl()),
     },
     {
       method: "GET",
       path: "/calls/events",
-      summary: "Each later call as a server-sent event",
+      summary: "Sends each later call as a server-sent event",
       async handle({ response }) {
         response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
         response.flushHeaders();
@@ -215,7 +215,7 @@ function callRoutes({ journal, apiUrl }: Controlled): ControlRoute[] {
     {
       method: "DELETE",
       path: "/calls",
-      summary: "Forgets the calls",
+      summary: "Clears the list of calls",
       handle: async () => journal.clear(),
     },
   ];

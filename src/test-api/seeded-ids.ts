@@ -2,15 +2,15 @@ import { createHash } from "node:crypto";
 import type { Epochs, Cause } from "./epochs.ts";
 
 /**
- * Ids that follow from the seed and from the request that creates them: its method, path and body. So calls in another
- * order create the same ids. Of equal requests, each has a number.
+ * Creates ids from the seed and from the request that needs them (its method, path and body), so calls in another order
+ * create the same ids. Equal requests are numbered.
  */
 export class SeededIds {
   readonly #seed: string;
   readonly #epochs: Epochs;
-  /** The number of requests by key. */
+  /** Number of equal requests, by key. */
   #equal = new Map<string, number>();
-  /** Ids of the platform's own work. */
+  /** Number of ids that the platform's own work has created. */
   #own = 0;
 
   constructor(seed: string, epochs: Epochs) {
@@ -27,7 +27,7 @@ export class SeededIds {
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   };
 
-  /** The body of the request is known. */
+  /** Adds the body, once it is read, to the request's key. */
   identify(origin: Cause, body: unknown): void {
     const key = `${origin.key} ${body === undefined ? "" : JSON.stringify(body)}`;
     const before = this.#equal.get(key) ?? 0;
@@ -36,7 +36,7 @@ export class SeededIds {
     origin.ids = 0;
   }
 
-  /** For `restore`. */
+  /** The counters for a later `restore`. */
   save(): SavedIds {
     return { equal: new Map(this.#equal), own: this.#own };
   }
@@ -47,7 +47,7 @@ export class SeededIds {
   }
 }
 
-/** The requests before a snapshot. */
+/** The counters at the time of a snapshot. */
 export interface SavedIds {
   equal: ReadonlyMap<string, number>;
   own: number;

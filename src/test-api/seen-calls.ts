@@ -23,14 +23,14 @@ interface SeenCallsParts {
   ids: SeededIds | undefined;
 }
 
-/** Stops a call before its handler; its fault answers. */
+/** Thrown to stop a call before its handler. The fault provides the answer. */
 const stopped = (): ApiError => new ApiError(500, 1000, "A fault of the test kit answers this call");
 
-/** Performs the calls of the management API under test: notes them, and lets them meet their faults. */
+/** Performs the calls of the management API under test: records them, and applies faults. */
 export class SeenCalls {
   readonly #parts: SeenCallsParts;
   readonly #met = new WeakMap<SeenCall, Met>();
-  /** Calls under way. */
+  /** Number of calls in progress. */
   underWay = 0;
 
   constructor(parts: SeenCallsParts) {
@@ -53,7 +53,7 @@ export class SeenCalls {
     }
   };
 
-  /** The body is known. */
+  /** Called when the body was read. */
   readonly read = async (call: SeenCall): Promise<void> => {
     const { epochs, ids, faults } = this.#parts;
     const { origin } = epochs;
@@ -73,7 +73,7 @@ export class SeenCalls {
     if (met === undefined) return answer!;
     await delay(met.delayMs);
     const { then } = met;
-    // A delay alone leaves the answer as it is.
+    // A fault with only a delay does not change the answer.
     const isLeft = then.status === undefined && then.connection === undefined;
     if (isLeft) return answer!;
     if (then.connection !== undefined) await breakConnection(call, then.connection);

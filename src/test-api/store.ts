@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import type { Read } from "../platform/storage/storage.ts";
 
-/** Tables of the node, of backups and of the database itself. */
+/** Tables that are left out: of the node, of backups and of the database itself. */
 const inner = /^(?:meta|changes|change_head|nodes|node_rates|blob_place|kysely_|sqlite_)/;
-/** Times, and what differs between two installations with the same content. */
+/** Columns that are left out: times, and values that differ between two installations with the same content. */
 const varying = /_on$|^(?:serial|rid|number|pepper|secret|sealed|.*_hash|.*_key)$/;
 
 /** All rows by table, sorted, without times and secrets: the same for the same content. */

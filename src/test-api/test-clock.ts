@@ -1,9 +1,9 @@
 import { setTime } from "../platform/timers/clock.ts";
 
-/** Real: time passes, maybe from another beginning. Frozen: it stands. Skip: it jumps to the next due work when none runs. */
+/** "real": time passes. "frozen": it stands still. "skip": it jumps to the next due work whenever none runs. */
 export type ClockMode = "real" | "frozen" | "skip";
 
-/** The time when a snapshot was made. In real mode, it goes on while the snapshot is kept. */
+/** The clock at the time of a snapshot. In real mode the offset is restored, so time goes on meanwhile. */
 export interface SavedTime {
   mode: ClockMode;
   offsetMs: number;
@@ -13,9 +13,9 @@ export interface SavedTime {
 /** The clock of a platform under test. It goes back only when a state is restored. */
 export class MovableClock {
   mode: ClockMode = "real";
-  /** From the system's time to the platform's; in real mode. */
+  /** In real mode: milliseconds from the system's time to the platform's. */
   #offsetMs = 0;
-  /** The time; in the other modes. */
+  /** In the other modes: the time. */
   #stoodMs = 0;
 
   /** Sets the platform's clock from now on, until `close`. */
@@ -32,7 +32,7 @@ export class MovableClock {
     return this.mode === "real" ? Date.now() + this.#offsetMs : this.#stoodMs;
   }
 
-  /** The time after the system's. */
+  /** Milliseconds from the system's time to the platform's. */
   get offsetMs(): number {
     return this.now() - Date.now();
   }

@@ -1,4 +1,4 @@
-/** A failure that the control surface tells its caller, with a status of HTTP. */
+/** An error whose message and HTTP status the control surface returns to its caller. */
 export class TestFault extends Error {
   readonly status: number;
 

@@ -3,7 +3,7 @@ import type { PermissionName, TestAccount } from "./selvedge.ts";
 interface Group {
   id: string;
   name: string;
-  /** The resources that it can apply to. */
+  /** The kinds of resources to which the group can apply. */
   scopes: string[];
 }
 
@@ -47,7 +47,7 @@ export class ApiClient {
     };
   }
 
-  /** Creates a token with some permissions. */
+  /** Creates a token with the named permission groups, for an account or one of its zones. Returns its value. */
   async tokenWith(
     names: readonly PermissionName[],
     accountId: string,

@@ -1,6 +1,6 @@
 import type { CallJournal } from "./journal.ts";
 
-/** The failures that a test causes beside those of its assertions, by the options of the start. */
+/** Failures of a test besides those of its assertions. The options of the start decide what counts as a failure. */
 export interface Checks {
   /** Keeps the failures until now for the next check. */
   collect(): Promise<void>;
@@ -17,7 +17,7 @@ export function checksOf(
   let seen = 0;
   const collect = async (): Promise<void> => {
     const unknown = refusesUnknown ? await calls.unknown() : [];
-    // A reset has begun to count again.
+    // Numbers start again after a reset.
     if ((unknown.at(-1)?.n ?? 0) < seen) seen = 0;
     const named = unknown.filter(({ n }) => n > seen).map(({ method, path }) => `${method} ${path}`);
     seen = unknown.at(-1)?.n ?? 0;

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { ControlAddress } from "./control-client.ts";
 
-/** Settings by their names in camelCase, such as `{ apiRateLimit: 5 }`. docs/reference/configuration.md lists them. */
+/** Settings by their names in camel case, such as `{ apiRateLimit: 5 }`; docs/reference/configuration.md lists them. */
 export type PlatformSettings = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 
 /** The part of the ready file that is used here. */
@@ -25,14 +25,14 @@ const program = ["../../bin/selvedge.js", "../bin/selvedge.js"]
   .find((path) => existsSync(path))!;
 const outputCharsMax = 65_536;
 const lookMs = 10;
-/** For output that is on its way when the process has ended. */
+/** Time to wait for the last output after the process has ended. */
 const lastOutputMs = 200;
 
 /** A platform as a child process, which also ends when this process ends. */
 export class PlatformProcess {
   readonly #child: ChildProcess;
   readonly #exited: Promise<void>;
-  /** The reason of its end. */
+  /** Why the process ended; undefined while it runs. */
   #ended: string | undefined;
 
   constructor(settings: PlatformSettings) {
@@ -58,7 +58,10 @@ export class PlatformProcess {
     await this.#exited;
   }
 
-  /** The file appears when every listener accepts connections. Throws an Error with the output if it does not. */
+  /**
+   * Waits for the ready file, which appears when every listener accepts connections. Throws an Error with the process's
+   * output if the file does not appear in time.
+   */
   async ready(file: string, timeoutMs: number): Promise<ReadyPlatform> {
     const child = this.#child;
     let output = "";
@@ -89,7 +92,7 @@ export class PlatformProcess {
   }
 }
 
-/** The environment of the child: ours without settings of another platform, and with the given settings. */
+/** The environment of the child: this process's, without SELVEDGE_ variables, and with the given settings. */
 function environmentOf(settings: PlatformSettings): NodeJS.ProcessEnv {
   const own = Object.entries(settings).map(([name, value]) => [
     `SELVEDGE_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`,
@@ -101,7 +104,7 @@ function environmentOf(settings: PlatformSettings): NodeJS.ProcessEnv {
   return Object.fromEntries([...inherited, ...own]) as NodeJS.ProcessEnv;
 }
 
-/** Lets this process end while the platform runs. */
+/** Makes the platform not keep this process alive. */
 function release(child: ChildProcess): void {
   child.unref();
   child.channel?.unref();

@@ -16,19 +16,23 @@ export interface FiredWork {
   readonly [detail: string]: unknown;
 }
 
-/** The clock of the platform. It goes forward only; `reset` and `restore` bring an earlier time back. */
+/** The clock of the platform. It only moves forward, except that `reset` and `restore` return to an earlier time. */
 export interface TestClock {
   now(): Promise<Date>;
-  /** Stops the time. */
+  /** Stops the clock. */
   freeze(): Promise<void>;
-  /** Lets the time pass again, from the time that it shows. */
+  /** Lets the clock run again, from its current time. */
   run(): Promise<void>;
   /** From now on, the clock jumps to the next due work whenever nothing runs. */
   skip(): Promise<void>;
+  /** Moves the clock to a time, and runs the work that comes due on the way, as `advance` does. */
   set(at: Date | string): Promise<Fired>;
-  /** Runs everything that comes due on the way, in order. `max` limits the pieces of work; 10,000 by default. */
+  /**
+   * Moves the clock, and runs the work that comes due on the way, in order. `max` limits the pieces of work; 10,000 by
+   * default. With `settle: false`, does not wait for work in progress.
+   */
   advance(by: Duration, options?: { settle?: boolean; max?: number }): Promise<Fired>;
-  /** Moves to the very next due work. */
+  /** Moves the clock to the next due work, and runs it. */
   next(): Promise<Fired>;
 }
 

@@ -1,10 +1,10 @@
-/** Where and how tests control a platform. */
+/** The URL of a platform's control surface, and the token for it. */
 export interface ControlAddress {
   url: string;
   token: string;
 }
 
-/** Calls the control surface of a platform. Its errors are thrown with the message of the answer. */
+/** Calls the control surface of a platform. Failed calls throw an Error with the message of the answer. */
 export class ControlClient {
   readonly address: ControlAddress;
 

@@ -1,18 +1,18 @@
 import type { ControlClient } from "./control-client.ts";
 
-/** The part of the fitting calls, requests, questions, writes or runs that a fault hits; all by default. */
+/** Selects which of the matching calls, requests, questions, writes or runs a fault hits; all by default. */
 export interface FaultSelection {
-  /** The n-th that fits, or from one to another. */
+  /** The n-th match, or a range of matches, from 1. */
   calls?: number | [from: number, to: number];
-  /** At most so often. */
+  /** Maximum number of hits. */
   times?: number;
-  /** From 0 to 1. The same ones are hit with the same seed. */
+  /** The chance of each match to be hit, from 0 to 1. The same seed hits the same matches. */
   probability?: number;
 }
 
-/** A fault of the management API. Of several that fit a call, the newest is tried first. */
+/** A fault of the management API. Of several that match a call, the newest is tried first. */
 export interface InjectedFault extends FaultSelection {
-  /** The calls that it fits: those that meet all conditions. */
+  /** The fault matches calls that meet all of these conditions. */
   on: {
     /** Ids of operations, as in openapi.json. */
     operation?: string | string[];
@@ -21,18 +21,18 @@ export interface InjectedFault extends FaultSelection {
     token?: string;
     /** The id of a zone that the path names. */
     zone?: string;
-    /** Fields of the body, and their values. */
+    /** Fields that the body must have, with these values. */
     body?: object;
   };
   then: {
     status?: number;
     code?: number;
     message?: string;
-    /** Seconds. */
+    /** The Retry-After header, in seconds. */
     retryAfter?: number;
     delayMs?: number | [least: number, most: number];
     connection?: "reset" | "hang" | "cut-headers" | "cut-body";
-    /** "after": the change is made, and its answer is lost. */
+    /** "after": the change is made, and its answer is replaced or lost. Default "before". */
     when?: "before" | "after";
   };
 }
@@ -46,7 +46,7 @@ export interface InjectedOriginFault extends FaultSelection {
   then:
     | "refuse"
     | "reset"
-    /** Until the edge gives up; that is a second here. */
+    /** No answer, until the edge gives up after at most a second. */
     | "hang"
     /** For connections whose certificate is verified. */
     | "tls-expired"
@@ -66,7 +66,7 @@ export interface InjectedDnsFault extends FaultSelection {
   then: "servfail" | "nxdomain" | "refused" | "drop" | "truncate" | { delayMs: number };
 }
 
-/** A fault of the resolver that the edge asks for addresses of origins; or the addresses that it answers. */
+/** A fault of the resolver that the edge asks for addresses of origins. A list gives the addresses to answer. */
 export interface InjectedResolverFault extends FaultSelection {
   name?: string;
   then: "nxdomain" | "servfail" | "timeout" | string[] | { delayMs: number };
@@ -87,12 +87,12 @@ export interface InjectedCellFault extends FaultSelection {
 
 /** A fault that is in effect until it is removed. */
 export interface FaultHandle extends AsyncDisposable {
-  /** How often it has struck. */
+  /** How many calls the fault has hit. */
   hits(): Promise<number>;
   remove(): Promise<void>;
 }
 
-/** Adds faults. Of several of one kind that fit, the newest is tried first. */
+/** Adds faults. Of several of one kind that match, the newest is tried first. */
 export interface FaultInjection {
   api(fault: InjectedFault): Promise<FaultHandle>;
   origin(fault: InjectedOriginFault): Promise<FaultHandle>;

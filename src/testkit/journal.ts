@@ -7,23 +7,23 @@ export interface ApiCall {
   /** Null for a path without an operation. */
   operation: string | null;
   method: string;
-  /** The same for every spelling, without the base. */
+  /** The canonical path, without the base. */
   path: string;
   query: Readonly<Record<string, string>>;
   headers: Readonly<Record<string, string>>;
   body: unknown;
-  /** The id of the caller's token. */
+  /** The id of the caller's token; null without a valid one. */
   token: string | null;
   status: number;
   response: unknown;
   ms: number;
-  /** The fault that it met, by its id. */
+  /** The id of the fault that was applied to the call. */
   fault?: string;
   /** The kinds and ids of its changes; empty if there were none. */
   changed: readonly string[];
 }
 
-/** Conditions on calls; all of those given. */
+/** Conditions on calls. A call must meet all that are given. */
 export interface CallFilter {
   operation?: string;
   method?: string;
@@ -39,9 +39,9 @@ export interface CallFilter {
 /** The latest 10,000 calls since the reset. */
 export interface CallJournal {
   all(filter?: CallFilter): Promise<ApiCall[]>;
-  /** The first call that matches; waits for it, 5 seconds by default. */
+  /** Resolves with the first call that matches. Throws an Error if there is none after `ms`, 5,000 by default. */
   waitFor(filter: CallFilter, ms?: number): Promise<ApiCall>;
-  /** Calls of no operation. */
+  /** Calls whose path belongs to no operation. */
   unknown(): Promise<ApiCall[]>;
   clear(): Promise<void>;
   /** The calls as an HTTP Archive. */

@@ -9,7 +9,7 @@ export interface MatcherOutcome {
 
 const shownMax = 20;
 
-/** Whether a call of the operation has been made, and meets the other conditions. */
+/** Whether the operation was called at least once in a way that meets the other conditions. */
 async function toHaveCalled(
   edge: Selvedge,
   operation: string,
@@ -26,7 +26,7 @@ async function toHaveCalled(
   };
 }
 
-/** Whether calls of these operations have been made, and no others. */
+/** Whether each of these operations was called, and no other operation. */
 async function toHaveCalledOnly(edge: Selvedge, ...operations: readonly string[]): Promise<MatcherOutcome> {
   const called = (await edge.calls.all()).map(
     ({ operation, method, path }) => operation ?? `${method} ${path}`,
@@ -60,11 +60,11 @@ async function toAnswer(
   return {
     pass: answer === wanted,
     message: () =>
-      `Expected ${name} ${type} to answer ${wanted || "nothing"}, and it is ${answer || "nothing"}`,
+      `Expected the answer ${wanted || "nothing"} for ${name} ${type} but received ${answer || "nothing"}`,
   };
 }
 
-/** The matchers of the runners. */
+/** The matchers that the runners for vitest and node:test offer. */
 export const matchers = { toHaveCalled, toHaveCalledOnly, toAnswer };
 
 /** The facts about a platform that help to repeat a test: its seed, its time and its latest calls. */

@@ -11,8 +11,8 @@ type Rest<M extends keyof typeof matchers> =
   Parameters<(typeof matchers)[M]> extends [unknown, ...infer R] ? R : never;
 
 /**
- * Starts a platform for the tests of this file or this `describe`. Each test finds it as it was at the start. The
- * returned function gives the platform, inside of tests.
+ * Starts a platform for the tests of this file or this `describe`, and resets it before each test. The returned function
+ * returns the platform, and throws an Error outside of tests.
  */
 export function selvedge(options: StartOptions = {}): () => Selvedge {
   let edge: Selvedge | undefined;
@@ -25,18 +25,18 @@ export function selvedge(options: StartOptions = {}): () => Selvedge {
   });
   after(async () => edge?.close());
   return () => {
-    if (edge === undefined) throw new Error("Expected the platform to be used inside of a test");
+    if (edge === undefined) throw new Error("The platform is available only inside a test");
     return edge;
   };
 }
 
-/** Throws an AssertionError without a call of the operation that meets the other conditions. */
+/** Throws an AssertionError unless the operation was called in a way that meets the other conditions. */
 export async function assertCalled(edge: Selvedge, ...rest: Rest<"toHaveCalled">): Promise<void> {
   const { pass, message } = await matchers.toHaveCalled(edge, ...rest);
   if (!pass) assert.fail(message());
 }
 
-/** Throws an AssertionError unless calls of these operations have been made, and no others. */
+/** Throws an AssertionError unless each of these operations was called, and no other operation. */
 export async function assertCalledOnly(edge: Selvedge, ...rest: Rest<"toHaveCalledOnly">): Promise<void> {
   const { pass, message } = await matchers.toHaveCalledOnly(edge, ...rest);
   if (!pass) assert.fail(message());

@@ -6,11 +6,11 @@ import { inspect } from "node:util";
 import { pipeline } from "node:stream/promises";
 import type { ControlClient } from "./control-client.ts";
 
-/** A request that left the platform, or that would have. */
+/** A request that left the platform, or would have left it without the test kit. */
 export interface OutboundRequest {
   n: number;
   at: string;
-  /** The edge for a visitor, a script's `fetch`, or a WebSocket or TCP connection. */
+  /** The sender: the edge for a visitor ("origin"), a script's `fetch`, or a WebSocket or TCP connection ("socket"). */
   from: "origin" | "script" | "socket";
   method: string;
   url: string;
@@ -26,15 +26,15 @@ export type AnswerOutbound = (request: Request) => Response | Promise<Response>;
 
 /** The requests that leave the platform, and the test's answers to them. A reset forgets both. */
 export interface OutboundControl {
-  /** Answers requests to a URL, in which * stands for any text. Of several that fit, the newest answers. */
+  /** Answers requests to a URL, in which * stands for any text. Of several answers that match, the newest is used. */
   on(url: string | RegExp, answer: AnswerOutbound): Promise<AsyncDisposable>;
-  /** The latest 10,000. */
+  /** The latest 10,000 requests. */
   requests(): Promise<OutboundRequest[]>;
 }
 
-/** A part of the platform that can fail a test later. */
+/** Outbound requests with the failures that `check` reports. */
 interface Guarded extends OutboundControl {
-  /** The failures since the last call: of answers, and with "refuse" the requests that the test did not answer. */
+  /** The failures since the last call: answers that threw, and with "refuse" the requests without an answer. */
   failures(): Promise<string[]>;
   forget(): void;
   close(): void;
@@ -97,7 +97,7 @@ export function outboundOf(control: ControlClient, mode: string): Guarded {
     close() {
       server?.then(
         (each) => each.server.close(),
-        () => {}, // it never listened, which on() has told
+        () => {}, // the server never listened; `on` has reported it
       );
     },
   };
@@ -110,7 +110,7 @@ async function listen(
   serve: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): Promise<{ server: Server; url: string }> {
   const server = createServer((request, response) => {
-    serve(request, response).catch(() => {}); // it has told its failure
+    serve(request, response).catch(() => {}); // the failure is recorded in `failed`
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject).listen(0, "127.0.0.1", resolve);

@@ -1,12 +1,12 @@
 import type { ControlClient } from "./control-client.ts";
 
-/** The end of an event's handler. */
+/** The outcome of an event's handler. */
 export interface EventOutcome {
   outcome: "ok" | "exception";
   error?: { name: string; message: string };
 }
 
-/** The end of a queue's handler, with the answers of workerd's `Fetcher.queue`. */
+/** The outcome of a queue's handler, with the fields of workerd's `Fetcher.queue`. */
 export interface BatchOutcome extends EventOutcome {
   ackAll?: boolean;
   retryBatch?: { retry: boolean; delaySeconds?: number };

@@ -6,7 +6,7 @@ import type { BatchOutcome, DrivenScript, EventOutcome, TestMessage } from "./sc
 import type { WorkflowInstanceIntrospector, WorkflowIntrospector } from "./workflows.ts";
 import type { ControlAddress } from "./control-client.ts";
 
-/** An account, and what its clients need. */
+/** An account, with the credentials that its clients need. */
 export interface TestAccount {
   readonly accountId: string;
   /** A token that may do everything in the account. */
@@ -18,7 +18,7 @@ export interface TestAccount {
 /** A permission of a token, by the name of its permission group, such as "DNS Write". */
 export type PermissionName = string;
 
-/** A platform that a program has started, and controls. */
+/** A running platform that a program controls. */
 export interface Selvedge extends TestAccount, AsyncDisposable {
   readonly urls: {
     /** The base URL of clients of the API. */
@@ -30,7 +30,7 @@ export interface Selvedge extends TestAccount, AsyncDisposable {
   };
   /** The authority of the edge's certificates, in PEM; undefined without a listener for TLS. */
   readonly ca: string | undefined;
-  /** Ids follow from it. */
+  /** The text from which the platform derives ids. */
   readonly seed: string;
   /** The control surface, for programs in other languages. */
   readonly control: ControlAddress;
@@ -62,9 +62,9 @@ export interface Selvedge extends TestAccount, AsyncDisposable {
   account(name?: string): Promise<TestAccount>;
   /** Creates a token with these permissions only, in the account or in one zone of it. */
   tokenWith(can: readonly PermissionName[], where?: { zone?: string; expires?: Date }): Promise<string>;
-  /** Brings the state of the start back: rows, time and ids. Requests under way get 409 and have no effect. */
+  /** Restores the state of the start: rows, time and ids. Requests in progress get 409 and have no effect. */
   reset(): Promise<void>;
-  /** Keeps the state under a name. */
+  /** Saves the state as a snapshot with this name, for `restore`. */
   snapshot(name: string): Promise<void>;
   restore(name: string): Promise<void>;
   /** Writes the state into a file, with which another platform can start. */
@@ -74,11 +74,14 @@ export interface Selvedge extends TestAccount, AsyncDisposable {
   /** All content by table, sorted, without times and secrets: for snapshots of test runners. */
   state(tables?: readonly string[]): Promise<Record<string, object[]>>;
   /**
-   * Throws an Error that names what happened since the last check and must not: calls of no operation with `onUnknown`
-   * "fail", requests that the test did not answer with `outbound` "refuse", and answers of the test that threw.
+   * Throws an Error that names the failures since the last check: calls of no operation (with `onUnknown` "fail"),
+   * requests that the test did not answer (with `outbound` "refuse"), and answers of the test that threw.
    */
   check(): Promise<void>;
-  /** Kills the processes of one script and its workflows, or all, also of objects. Resolves with the number of hits. */
+  /**
+   * Kills the processes of one script and its workflows. Without a script, kills those of all scripts, workflows and
+   * objects. Resolves with the number of killed processes.
+   */
   kill(of?: { script?: string }): Promise<number>;
   /** Stops the platform. Resolves when its process has ended. Throws as `check` does. */
   close(): Promise<void>;

@@ -50,22 +50,22 @@ export type { PermissionName, Selvedge, TestAccount } from "./selvedge.ts";
 
 /** How a platform starts. */
 export interface StartOptions {
-  /** Ids follow from this text; by default from one that `seed` shows. */
+  /** The text from which the platform derives ids; random by default (see `Selvedge.seed`). */
   seed?: string | number;
   /** The time at the start; by default the system's. */
   now?: string | Date;
   /** Whether the time passes, stands, or jumps to the next due work when nothing runs. */
   clock?: "real" | "frozen" | "skip";
-  /** A file that `save` has written, to begin with. */
+  /** A file from `save` with the state to start with. */
   state?: string;
   /** "fail": `close` and the runners throw if a call had no operation. */
   onUnknown?: "fail" | "404";
   /**
-   * The reach of scripts and the edge beyond this machine: none ("block", the default), none and an attempt fails the
-   * test ("refuse"), or everything ("allow").
+   * Requests of scripts and the edge beyond this machine that the test does not answer: "block" (the default) refuses
+   * them, "refuse" also makes the test fail, and "allow" sends them.
    */
   outbound?: "block" | "refuse" | "allow";
-  /** By default the platform is ephemeral and listens on free ports of 127.0.0.1. */
+  /** Settings of the platform. By default it is ephemeral and listens on free ports of 127.0.0.1. */
   settings?: PlatformSettings;
   /** Milliseconds until the platform must be ready; 30,000 by default. */
   timeoutMs?: number;
@@ -80,7 +80,7 @@ const defaults = {
   edgeTlsListen: "127.0.0.1:0",
   dnsListen: "127.0.0.1:0",
   logLevel: "warn",
-  // A workflow that sleeps leaves its cell soon, because the clock waits for it.
+  // Sleeping workflows leave their cells soon, because the clock moves only after they have.
   workflowLingerMs: 100,
 };
 

@@ -8,9 +8,9 @@ import { startSelvedge, type Selvedge, type StartOptions } from "./start-selvedg
  */
 
 interface SelvedgeMatchers {
-  /** A call of the operation has been made, and meets the other conditions. */
+  /** The operation was called in a way that meets the other conditions. */
   toHaveCalled(operation: string, filter?: Omit<CallFilter, "operation">): Promise<void>;
-  /** Calls of these operations have been made, and no others. */
+  /** Each of these operations was called, and no other operation. */
   toHaveCalledOnly(...operations: string[]): Promise<void>;
   /** The name server answers with these records, in any order. */
   toAnswer(name: string, type: string, records: readonly unknown[]): Promise<void>;
@@ -25,7 +25,7 @@ declare module "vitest" {
 
 expect.extend(matchers);
 
-/** `test` with a platform of its own for each file, as `edge`, which each test finds as it was at the start. */
+/** `test` with the fixture `edge`: a platform for each file, which is reset before each test. */
 export const testWith = (options: StartOptions = {}) =>
   base
     // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of fixtures from the pattern

@@ -1,7 +1,7 @@
 import type { Duration } from "./clock.ts";
 import type { ControlClient } from "./control-client.ts";
 
-/** A step by its name; the index says which one of several with this name, from 1. */
+/** A step by its name. `index` selects one of several steps with this name, from 1. */
 export interface WorkflowStepName {
   name: string;
   index?: number;
@@ -17,7 +17,7 @@ export type WorkflowStatus =
   | "waiting"
   | "waitingForPause";
 
-/** Changes the steps of instances before they run. */
+/** Mocks the steps, sleeps and events of instances before they run. */
 export interface WorkflowModifier {
   /** These sleeps take no time; all without an argument. */
   disableSleeps(steps?: WorkflowStepName[]): Promise<void>;
@@ -27,9 +27,11 @@ export interface WorkflowModifier {
   mockStepResult(step: WorkflowStepName, result: unknown): Promise<void>;
   /** The attempts of the step throw this error: all, or the first `times`. */
   mockStepError(step: WorkflowStepName, error: Error, times?: number): Promise<void>;
+  /** The attempts of the step time out: all, or the first `times`. */
   forceStepTimeout(step: WorkflowStepName, times?: number): Promise<void>;
   /** Sends the event before a wait for it begins. */
   mockEvent(event: { type: string; payload: unknown }): Promise<void>;
+  /** The wait with this name times out at once. */
   forceEventTimeout(step: WorkflowStepName): Promise<void>;
 }
 
@@ -38,17 +40,18 @@ export interface WorkflowAttempt {
   start: string;
   end: string | null;
   error: { name: string; message: string } | null;
-  /** It ended with its process, and does not count towards the limit of retries. */
+  /** Whether the attempt ended with its process. Such attempts do not count towards the limit of retries. */
   interrupted: boolean;
 }
 
-/** The result of a replay: with which steps the code differed from the journal. */
+/** The result of a replay: the steps in which the code differed from the journal. */
 export interface WorkflowReplay {
   deterministic: boolean;
   /** Steps that the journal has and the code did not reach. */
   missed: readonly string[];
   /** The first step that the code reached and the journal lacks. */
   added: readonly string[];
+  /** Whether the code ended with the same result or error message. */
   sameEnd: boolean;
 }
 
@@ -58,27 +61,32 @@ export interface WorkflowInstanceIntrospector extends AsyncDisposable {
   modify(change: (modifier: WorkflowModifier) => Promise<void> | void): Promise<void>;
   /** Throws as soon as the instance has ended with another status. */
   waitForStatus(status: WorkflowStatus, ms?: number): Promise<void>;
+  /** Waits for the result of a step. Throws the step's error if the step failed. */
   waitForStepResult(step: WorkflowStepName, ms?: number): Promise<unknown>;
-  /** Waits for the end. */
+  /** Waits for the end, and returns the output. Throws the instance's error if it failed. */
   getOutput(ms?: number): Promise<unknown>;
+  /** Waits for the end, and returns the error. Throws if the instance has none. */
   getError(ms?: number): Promise<{ name: string; message: string }>;
   attempts(step: WorkflowStepName): Promise<WorkflowAttempt[]>;
   /** Steps, sleeps and waits, as in the management API. */
   timeline(): Promise<object[]>;
-  /** Lets time pass for this instance alone. */
+  /** Moves the time of this instance forward, and not that of others. */
   fastForward(by: Duration): Promise<void>;
-  /** Kills the process of the instance once this step is done. */
+  /** Kills the process of the instance after this step has ended. */
   crashAfter(step: WorkflowStepName): Promise<void>;
-  /** Runs the code of the instance, which is over, against its journal. */
+  /** Replays the code of the ended instance with its journal. */
   replay(): Promise<WorkflowReplay>;
-  /** Ends the changes. Throws if no step has used one of the mocks. */
+  /** Removes the mocks. Throws if one of them was not used by any step. */
   dispose(): Promise<void>;
 }
 
 /** The instances of a workflow that start from now on. */
 export interface WorkflowIntrospector extends AsyncDisposable {
+  /** Mocks steps, sleeps and events of all instances that start later. */
   modifyAll(change: (modifier: WorkflowModifier) => Promise<void> | void): Promise<void>;
+  /** The instances that have started since the recording began. */
   get(): Promise<WorkflowInstanceIntrospector[]>;
+  /** Removes the mocks. Throws if one of them was not used by any step. */
   dispose(): Promise<void>;
 }
 
@@ -105,7 +113,7 @@ class WorkflowCalls {
   }
 }
 
-/** Begins to note, and to change, the instances of a workflow. */
+/** Starts recording the instances of a workflow. */
 export async function introspectWorkflow(
   control: ControlClient,
   workflow: string,
@@ -126,7 +134,7 @@ export async function introspectWorkflow(
   };
 }
 
-/** An instance by its id, also before it is created. */
+/** Controls an instance by its id, also before the instance is created. */
 export async function introspectWorkflowInstance(
   control: ControlClient,
   workflow: string,
@@ -211,6 +219,6 @@ async function modify(
     mockEvent: ({ type, payload }) => send({ do: "mockEvent", type, payload }),
     forceEventTimeout: (step) => send({ do: "forceEventTimeout", step }),
   });
-  // Some may not have been awaited.
+  // The caller's function may not have awaited every change.
   await Promise.all(sent);
 }

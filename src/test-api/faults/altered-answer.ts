@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { AnswerError, type AnswerReceiver, type Exchange } from "../../edge/origin-client/exchange.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
-/** The change to the body of an answer: it comes slowly, ends too early, or has a wrong byte. */
+/** A change to the body of an answer: a limited rate, an early end, or a wrong byte. */
 export interface Alteration {
   bytesPerSecond?: number;
   cutAfterBytes?: number;
@@ -19,7 +19,7 @@ export class AlteredAnswer implements AnswerReceiver, Exchange {
   #passedBytes = 0;
   #isOver = false;
   #isPaused = false;
-  /** The chunks before the end, one after the other. */
+  /** Resolves when all chunks so far were sent. */
   #sending: Promise<void> = Promise.resolve();
 
   constructor(to: AnswerReceiver, alteration: Alteration) {

@@ -29,14 +29,14 @@ export const ApiFaultSchema = z.strictObject({
 });
 export type ApiFault = z.output<typeof ApiFaultSchema>;
 
-/** A fault that a call meets. */
+/** A fault that applies to a call. */
 export interface Met {
   id: string;
   then: ApiFault["then"];
   delayMs: number;
 }
 
-/** The fault of a call. `isRead`: the body is known; only rules about bodies are then asked, the others before. */
+/** Selects the fault of a call. With `isRead` (the body was read), only among faults with conditions on the body. */
 export function meetApiFault(faults: FaultRules<ApiFault>, call: SeenCall, isRead: boolean): Met | undefined {
   const struck = faults.strike(({ on }) => (on.body !== undefined) === isRead && fits(on, call));
   if (struck === undefined) return undefined;

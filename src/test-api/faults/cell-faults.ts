@@ -16,7 +16,7 @@ export function scriptOf(owner: string): { accountId: string; script: string } |
   return script === undefined ? undefined : { accountId: accountId!, script };
 }
 
-/** Lets runs of scripts meet their faults. */
+/** Applies faults to runs of scripts. */
 export const cellFaults =
   (faults: FaultRules<CellsFault>): NonNullable<CellsUnderTest["meet"]> =>
   ({ owner }) => {

@@ -21,7 +21,7 @@ export type DnsFault = z.output<typeof DnsFaultSchema>;
 
 const codes = { servfail: rcodes.serverFailure, nxdomain: rcodes.nameError, refused: rcodes.refused };
 
-/** Lets the questions of clients meet their faults. */
+/** Applies faults to the questions of clients. */
 export const dnsFaults =
   (faults: FaultRules<DnsFault>): TakeQuestion =>
   ({ message, isTcp, send, goOn }) => {

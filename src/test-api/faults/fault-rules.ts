@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 
 const millisecondsMax = 600_000;
-/** Milliseconds that a fault may take. */
+/** A delay of a fault, in milliseconds. */
 export const milliseconds = z.int().min(0).max(millisecondsMax);
 
-/** The part of those that fit which a fault strikes; all by default. */
+/** Selects which of the matching calls, requests, questions, writes or runs a fault hits; all by default. */
 export const selection = {
-  /** The n-th that fits, or from one to another. */
+  /** The n-th match, or a range of matches, from 1. */
   calls: z.union([z.int().min(1), z.tuple([z.int().min(1), z.int().min(1)])]).optional(),
   times: z.int().min(1).optional(),
   probability: z.number().min(0).max(1).optional(),
@@ -21,19 +21,19 @@ interface Selected {
 
 interface Rule<F> {
   id: string;
-  /** Among the faults of its kind since the last clear: chances follow from it. */
+  /** The number of the fault among those of its kind since the last clear. Random choices are derived from it. */
   number: number;
   fault: F;
-  /** Calls, requests, questions, writes or runs that fit. */
+  /** Number of matching calls, requests, questions, writes or runs. */
   fitting: number;
   hits: number;
 }
 
-/** A fault that strikes. */
+/** A fault that hits a call. */
 export interface Struck<F> {
   id: string;
   fault: F;
-  /** A number from 0 to 1 that follows from the seed and from the number of the call. */
+  /** A number from 0 to 1, derived from the seed, the fault and the number of the match. */
   chance(what: string): number;
 }
 
@@ -42,7 +42,7 @@ export interface FaultCount {
   count: number;
 }
 
-/** The faults of one kind. The newest one that fits is the one that strikes. */
+/** The faults of one kind. Of several that match, the newest one is applied. */
 export class FaultRules<F extends Selected> {
   readonly kind: string;
   readonly #seed: string;
@@ -83,7 +83,7 @@ export class FaultRules<F extends Selected> {
     this.#sinceClear = 0;
   }
 
-  /** The fault that strikes one for which `fits` holds; undefined for none. */
+  /** Returns the newest fault that `fits` accepts and whose selection applies, and counts the hit. */
   strike(fits: (fault: F) => boolean): Struck<F> | undefined {
     for (const rule of this.#rules) {
       if (!fits(rule.fault)) continue;

@@ -7,7 +7,7 @@ import { OriginFaultSchema, type OriginFault } from "./origin-faults.ts";
 import { ResolverFaultSchema, type ResolverFault } from "./resolver-faults.ts";
 import { StorageFaultSchema, type StorageFault } from "./storage-faults.ts";
 
-/** The schemas by kind. A fault without a kind is one of the API. */
+/** The schemas by kind. The default kind is "api". */
 export const faultSchemas = {
   api: ApiFaultSchema,
   origin: OriginFaultSchema,
@@ -21,7 +21,7 @@ export const FaultKindSchema = z.looseObject({
 });
 export type TestFaultKind = keyof typeof faultSchemas;
 
-/** The faults that tests have asked for, by kind. */
+/** The faults that tests have added, by kind. */
 export class TestFaults {
   readonly api: FaultRules<ApiFault>;
   readonly origin: FaultRules<OriginFault>;

@@ -29,7 +29,7 @@ export function meetOriginFault(
   const isOf = ({ host, address, then }: OriginFault): boolean =>
     (host === undefined || host.toLowerCase() === asked.url.hostname || host === asked.url.host) &&
     (address === undefined || address === asked.address) &&
-    // Only connections whose certificate counts can meet a wrong one.
+    // A wrong certificate matters only where the edge verifies certificates.
     (typeof then !== "string" || !then.startsWith("tls-") || asked.isVerified);
   return faults.strike(isOf);
 }

@@ -17,7 +17,7 @@ export type ResolverFault = z.output<typeof ResolverFaultSchema>;
 
 const codes = { nxdomain: "ENOTFOUND", servfail: "EAI_AGAIN", timeout: "ETIMEOUT" };
 
-/** The addresses that a fault answers with; undefined if the resolver is to be asked. */
+/** The addresses of a fault; undefined if the real resolver must be asked. Throws the error of a failing lookup. */
 export async function meetResolverFault(
   faults: FaultRules<ResolverFault>,
   asked: string,

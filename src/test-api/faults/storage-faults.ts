@@ -14,7 +14,7 @@ export const StorageFaultSchema = z.strictObject({
 });
 export type StorageFault = z.output<typeof StorageFaultSchema>;
 
-/** Lets writes meet their faults, and passes them on to other hooks. The test kit's own writes meet none. */
+/** Applies faults to writes, and passes the writes on to other hooks. The test kit's own writes get no faults. */
 export class FaultyWrites implements WriteHooks {
   readonly #faults: FaultRules<StorageFault>;
   readonly #next: WriteHooks;
@@ -25,7 +25,7 @@ export class FaultyWrites implements WriteHooks {
     this.#next = next;
   }
 
-  /** Runs work of the test kit. */
+  /** Runs work of the test kit, without faults. */
   own<T>(work: () => T): T {
     return this.#own.run(true, work);
   }
@@ -38,18 +38,18 @@ export class FaultyWrites implements WriteHooks {
 
   direct<T>(work: () => T): T {
     const ms = this.#meet("rows");
-    // A slow disk, too, stops the thread: SQLite writes in it.
+    // Blocks the thread, as a slow disk would: SQLite writes in this thread.
     if (ms > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
     return this.#next.direct(work);
   }
 
-  /** Before the bytes of an image, an asset or a large value are written. */
+  /** Called before the bytes of an image, an asset or a large value are written. */
   readonly blob = async (): Promise<void> => {
     const ms = this.#meet("blobs");
     if (ms > 0) await delay(ms);
   };
 
-  /** The delay in milliseconds. Throws if the write fails. */
+  /** Returns the delay of a write in milliseconds. Throws if a fault makes the write fail. */
   #meet(what: "rows" | "blobs"): number {
     if (this.#faults.isEmpty || this.#own.getStore() === true) return 0;
     const struck = this.#faults.strike(({ of }) => of === undefined || of === what);

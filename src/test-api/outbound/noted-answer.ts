@@ -1,7 +1,7 @@
 import type { AnswerReceiver, Exchange } from "../../edge/origin-client/exchange.ts";
 import type { NotedRequest } from "./outbound.ts";
 
-/** Passes an answer on, and notes its status. The exchange may begin later, or never. */
+/** Passes an answer on, and records its status. The exchange with a server may begin later, or never. */
 export class NotedAnswer implements AnswerReceiver, Exchange {
   readonly #to: AnswerReceiver;
   readonly #request: NotedRequest;
@@ -14,7 +14,7 @@ export class NotedAnswer implements AnswerReceiver, Exchange {
     to.began(this);
   }
 
-  /** The visitor has left, or the answer was given. */
+  /** Whether the visitor has left, or the answer was sent. */
   get isOver(): boolean {
     return this.#isOver;
   }

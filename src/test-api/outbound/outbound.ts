@@ -4,13 +4,16 @@ import { clock } from "../../platform/timers/clock.ts";
 import { withoutCredentials } from "../redacted.ts";
 import { TestFault } from "../test-fault.ts";
 
-/** The reach beyond this machine: none, with or without a failed test, or everything. */
+/**
+ * Requests beyond this machine that the test does not answer: "block" refuses them, "refuse" also makes the test fail,
+ * and "allow" sends them.
+ */
 export const OutboundModeSchema = z.enum(["block", "refuse", "allow"]);
 export type OutboundMode = z.output<typeof OutboundModeSchema>;
 
 const headersMax = 100;
 
-/** A test's answer to requests: as data, or that of an HTTP server on this machine. */
+/** A test's answer to requests: data, or the URL of an HTTP server on this machine that answers. */
 export const OutboundAnswerSchema = z.strictObject({
   /** A URL, in which * stands for any text, or a regular expression. */
   url: z.string().max(2000).optional(),
@@ -27,7 +30,7 @@ export const OutboundAnswerSchema = z.strictObject({
 });
 type OutboundAnswerInput = z.output<typeof OutboundAnswerSchema>;
 
-/** A request that left the platform, or that would have. */
+/** A request that left the platform, or would have left it without the test kit. */
 export interface NotedRequest {
   n: number;
   at: string;
@@ -52,7 +55,7 @@ interface Rule {
 const requestsMax = 10_000;
 const answersMax = 1000;
 
-/** The requests that leave the platform, and the tests' answers to them. The newest answer that fits is given. */
+/** The requests that leave the platform, and the tests' answers to them. Of several that match, the newest is used. */
 export class TestedOutbound {
   mode: OutboundMode = "allow";
   #requests: NotedRequest[] = [];
@@ -63,7 +66,7 @@ export class TestedOutbound {
   /** Returns the id of the answer. */
   add({ url, pattern, method, then }: OutboundAnswerInput): string {
     if ((url === undefined) === (pattern === undefined))
-      throw new TestFault(400, "Expected one of url and pattern");
+      throw new TestFault(400, "Expected either url or pattern");
     if (this.#answers.length >= answersMax)
       throw new TestFault(409, `Expected at most ${answersMax} answers`);
     if ("ask" in then && isIP(hostOf(then.ask)) === 0)
@@ -86,7 +89,7 @@ export class TestedOutbound {
     this.#count = 0;
   }
 
-  /** The answer of the test to a request; undefined if it has none. */
+  /** The test's answer to a request; undefined if the test has none. */
   find(method: string, url: URL): Rule | undefined {
     return this.#answers.find(
       (rule) => (rule.method === undefined || rule.method === method) && rule.pattern.test(url.href),
@@ -133,7 +136,7 @@ function patternOf(url: string | undefined, pattern: { source: string; flags: st
   try {
     return new RegExp(pattern!.source, pattern!.flags.replace(/[gy]/g, ""));
   } catch {
-    throw new TestFault(400, "Expected a regular expression of JavaScript for pattern");
+    throw new TestFault(400, "Expected a JavaScript regular expression for pattern");
   }
 }
 

@@ -8,7 +8,7 @@ export const outboundRoutes = (outbound: TestedOutbound): ControlRoute[] => [
   {
     method: "PUT",
     path: "/outbound",
-    summary: "Says what may be reached beyond this machine",
+    summary: "Sets which requests beyond this machine are allowed",
     async handle(request) {
       ({ mode: outbound.mode } = await request.body(z.strictObject({ mode: OutboundModeSchema })));
     },
@@ -16,7 +16,7 @@ export const outboundRoutes = (outbound: TestedOutbound): ControlRoute[] => [
   {
     method: "POST",
     path: "/outbound/answers",
-    summary: "Adds an answer to requests of scripts and to origins",
+    summary: "Adds an answer to requests that leave the platform",
     handle: async (request) => ({ id: outbound.add(await request.body(OutboundAnswerSchema)) }),
   },
   {
@@ -30,7 +30,7 @@ export const outboundRoutes = (outbound: TestedOutbound): ControlRoute[] => [
   {
     method: "GET",
     path: "/outbound/requests",
-    summary: "Lists the requests of scripts and to origins",
+    summary: "Lists the requests that left the platform, or would have",
     handle: async () => ({ mode: outbound.mode, requests: outbound.requests }),
   },
 ];

@@ -8,7 +8,7 @@ import { meetOriginFault, type OriginFault } from "../faults/origin-faults.ts";
 import { NotedAnswer } from "./noted-answer.ts";
 import type { NotedRequest, TestedOutbound } from "./outbound.ts";
 
-/** The parts that answer in place of the internet. */
+/** The faults and answers that replace the internet. */
 export interface TestedParts {
   outbound: TestedOutbound;
   faults: FaultRules<OriginFault>;
@@ -16,7 +16,7 @@ export interface TestedParts {
   serverOfTest: (url: URL) => OriginClient;
 }
 
-/** A test need not wait as long as the edge does. */
+/** Maximum time of the fault "hang": a test should not wait for the edge's whole timeout. */
 const hangMs = 1000;
 
 interface Asked {
@@ -26,7 +26,7 @@ interface Asked {
   answer: NotedAnswer;
 }
 
-/** Sends requests to one destination, unless a fault or the test answers them, or they are refused. */
+/** Sends requests to one destination, unless a fault or the test answers them, or the outbound mode forbids them. */
 export class TestedClient implements OriginClient {
   readonly #client: OriginClient;
   readonly #to: Tested;
@@ -51,7 +51,7 @@ export class TestedClient implements OriginClient {
     else this.#fail(asked, struck);
   }
 
-  /** To the test, if it answers; else to the destination, if that is allowed. */
+  /** Sends the request to the test, if it has an answer; otherwise to the destination, if that is allowed. */
   #goOn({ request, url, noted, answer }: Asked, receiver: AnswerReceiver): void {
     const { outbound, serverOfTest } = this.#parts;
     const rule = outbound.find(request.method, url);
@@ -77,7 +77,7 @@ export class TestedClient implements OriginClient {
     } else this.#client.send(request, receiver);
   }
 
-  /** A script names a host, a zone's record an address. */
+  /** The host that decides whether a request is blocked: the URL's for scripts, else the address of the record. */
   #hostOf(url: URL): string {
     return this.#to.who === "script" ? url.hostname : this.#to.address;
   }
@@ -124,7 +124,7 @@ export const refusal = (named: string): VisitorError =>
     403,
     1890,
     "Refused by the test kit",
-    `The test does not answer ${named}, and nothing beyond this machine may be asked. Answer it with outbound.on().`,
+    `The test does not answer ${named}, and requests beyond this machine are blocked. Add an answer with outbound.on().`,
   );
 
 /** The URL that a request names by its Host header; without one, that of its connection. */

@@ -7,7 +7,7 @@ import { meetResolverFault } from "../faults/resolver-faults.ts";
 import { isThisMachine, type TestedOutbound } from "./outbound.ts";
 import { refusal, TestedClient } from "./tested-client.ts";
 
-/** The hooks with which the test kit answers in place of the internet, and how they end. */
+/** The hooks with which the test kit replaces the internet. `close` closes their connections. */
 export function testedOrigins(
   settings: EdgeSettings,
   outbound: TestedOutbound,

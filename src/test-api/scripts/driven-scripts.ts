@@ -16,7 +16,7 @@ import { TestFault } from "../test-fault.ts";
 export interface DrivenScripts {
   scripts: Scripts;
   runtime: Runtime;
-  /** The account of tests that name none. */
+  /** The account that is used when a test names none. */
   accountId: () => string;
 }
 

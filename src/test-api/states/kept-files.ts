@@ -4,7 +4,7 @@ import { copyDatabase } from "../../platform/storage/live-files/copy-database.ts
 import { isDatabase, objectFiles, objectsFolderOf } from "../../platform/storage/live-files/object-files.ts";
 import { ConfigError } from "../../platform/config/config.ts";
 
-/** The objects of a platform under test. */
+/** The Durable Objects of a platform under test. */
 interface TestedObjects {
   /** The folders of namespaces. */
   list(): Promise<string[]>;
@@ -24,8 +24,8 @@ const savedPath = /^(?:blobs(?:\/(?!\.)[\w.-]{1,255}){1,8}|objects\/[0-9a-f]{32}
 
 /**
  * The files beside the database: the bytes of images, assets and large values, and the databases of Durable Objects and
- * of D1. A file of the first kind never changes, so a copy is a link; one of the second kind is copied page by page while
- * it is in use.
+ * of D1. Files with bytes never change, so a copy is a hard link. Databases are copied page by page while they are in
+ * use.
  */
 export class KeptFiles {
   readonly #folder: string;
@@ -39,7 +39,7 @@ export class KeptFiles {
     this.#objects = objects;
   }
 
-  /** Removes the copies of an earlier process, and writes the files of a saved state. Nothing uses them yet. */
+  /** Removes the copies of an earlier process, and writes the files of a saved state. Call before any file is used. */
   async open(saved: readonly SavedFile[]): Promise<void> {
     await rm(this.#copies, { recursive: true, force: true });
     for (const { path, content } of saved) {
@@ -58,7 +58,7 @@ export class KeptFiles {
     await this.#copyObjects(to);
   }
 
-  /** Replaces the files by those of a copy. Objects that run are ended. */
+  /** Replaces the files by those of a copy. Ends running objects. */
   async bringBack(copy: number): Promise<void> {
     const from = this.#copyOf(copy);
     const kept = new Set(await this.#blobs(from));

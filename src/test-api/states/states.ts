@@ -10,7 +10,7 @@ import { TestFault } from "../test-fault.ts";
 import type { KeptFiles } from "./kept-files.ts";
 import { withFiles } from "./saved-state.ts";
 
-/** Everything that `restore` brings back. */
+/** A saved state. */
 interface State {
   /** The number of the copy of all rows and files. */
   copy: number;
@@ -24,9 +24,9 @@ interface StatesParts {
   epochs: Epochs;
   ids: SeededIds | undefined;
   clock: MovableClock;
-  /** Makes all capabilities forget what they hold of rows. */
+  /** Makes all capabilities drop their cached rows. */
   reset: () => Promise<void>;
-  /** Runs writes of the test kit, which meet no faults. */
+  /** Runs writes of the test kit, without faults. */
   own: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
@@ -34,7 +34,7 @@ const snapshotsMax = 100;
 /** The name of the state that a reset restores. */
 export const startName = "start";
 
-/** The states of the platform that tests have named. The first one is that of the start. */
+/** The saved states of the platform by name. The first one is the state at the start. */
 export class States {
   readonly #parts: StatesParts;
   readonly #states = new Map<string, State>();
@@ -61,18 +61,18 @@ export class States {
   }
 
   async remove(name: string): Promise<void> {
-    if (name === startName) throw new TestFault(409, "Expected a snapshot that is not the start");
+    if (name === startName) throw new TestFault(409, `The snapshot "${startName}" cannot be removed`);
     this.#find(name);
     await this.#drop(name);
   }
 
-  /** All rows and files as they are now: a SQLite database, with which a platform can start. */
+  /** All current rows and files as a SQLite database with which a platform can start. */
   async file(): Promise<Uint8Array> {
     const rows = await this.#direct((database) => database.serialize());
     return withFiles(rows, await this.#parts.files.save());
   }
 
-  /** Replaces everything. Requests that have begun before can neither write nor answer. */
+  /** Replaces all rows, files, ids and the time. Requests in progress can neither write nor answer any more. */
   async restore(name: string): Promise<void> {
     const { copy, ids, time } = this.#find(name);
     const { storage, files, epochs, clock, reset } = this.#parts;
@@ -90,7 +90,7 @@ export class States {
     });
   }
 
-  /** On the bare connection. */
+  /** Runs work on the bare connection. */
   #direct<T>(work: (database: DatabaseSync) => T): Promise<T> {
     return this.#parts.own(async () => this.#parts.storage.direct!(work));
   }

@@ -20,7 +20,7 @@ export interface ShownInstance {
   error: { name: string; message: string } | null;
 }
 
-/** Reads instances of workflows, and waits for what tests wait for. */
+/** Reads instances of workflows, and waits for their statuses, results and ends. */
 export class Introspection {
   readonly #instances: Instances;
 
@@ -28,7 +28,7 @@ export class Introspection {
     this.#instances = instances;
   }
 
-  /** The instance once its status is the wanted one. Throws as soon as it cannot be any more. */
+  /** Resolves once the instance has the status. Throws a TestFault if it ends with another one, or after `waitMs`. */
   async untilStatus(workflow: Workflow, id: string, wanted: string, waitMs: number): Promise<ShownInstance> {
     return this.#until(workflow, id, `the status "${wanted}"`, waitMs, async (row) => {
       if (row.status === wanted) return shownInstance(row);
@@ -45,7 +45,7 @@ export class Introspection {
     );
   }
 
-  /** The result of a step. */
+  /** Waits for the result of a step. */
   async untilStep(
     workflow: Workflow,
     id: string,
@@ -87,14 +87,14 @@ export class Introspection {
     }));
   }
 
-  /** Whether the code of an instance that is over reaches its end again with the results of its journal. */
+  /** Replays the code of an ended instance with its journal, and compares the steps and the end. */
   async replay(workflow: Workflow, id: string, invocations: TestedInvocations): Promise<object> {
     const row = await this.#get(workflow, id);
     if (row.status !== "complete" && row.status !== "errored")
       throw new TestFault(409, `Expected an instance that is complete or errored, but it is ${row.status}`);
     const { state } = this.#instances;
     const version = await state.options.version(row.versionRid);
-    if (version === undefined) throw new TestFault(409, "The code of the instance is gone");
+    if (version === undefined) throw new TestFault(409, "The code of the instance was deleted");
     const rows = await state.options.store.journal(row.rid, row.run);
     const live = new LiveInstance(row, rows, []);
     const start = live.startMessage(version.workflowName, state.options.limits, clock.now());
@@ -112,7 +112,7 @@ export class Introspection {
     return { deterministic: missed.length === 0 && sameEnd, added: [], missed, sameEnd };
   }
 
-  /** The journal, with all that is not yet on disk. */
+  /** The journal, after pending writes are on disk. */
   async history(row: InstanceRow): Promise<History> {
     await this.#instances.state.writer.drain();
     return this.#instances.history(row);

@@ -3,7 +3,7 @@ import type { InvocationHooks, TestedInvocation } from "../../products/workflows
 import { encode } from "../../products/workflows/worker/codec.ts";
 import type { StepMocks } from "../../products/workflows/worker/messages.ts";
 
-/** A step by its name; the index says which one of several with this name, from 1. */
+/** A step by its name. `index` selects one of several steps with this name, from 1. */
 export const StepSchema = z.strictObject({
   name: z.string().min(1).max(256),
   index: z.int().min(1).max(1_000_000).default(1),
@@ -13,7 +13,7 @@ type StepInput = z.output<typeof StepSchema>;
 const steps = z.array(StepSchema).max(1000).optional();
 const times = z.int().min(1).max(1_000_000).optional();
 
-/** A change to the instances of a workflow, or to one. */
+/** A mock for all instances of a workflow, or for one. */
 export const ModificationSchema = z.discriminatedUnion("do", [
   z.strictObject({ do: z.literal("disableSleeps"), steps }),
   z.strictObject({ do: z.literal("disableRetryDelays"), steps }),
@@ -30,7 +30,7 @@ export const ModificationSchema = z.discriminatedUnion("do", [
 ]);
 export type Modification = z.output<typeof ModificationSchema>;
 
-/** The mocks of one workflow or one instance, and the names by which they must be used. */
+/** The mocks of one workflow or one instance, and the steps that must use them. */
 class Modified {
   readonly mocks = { steps: [], sleeps: [], retryDelays: [], eventTimeouts: [] } as Omit<
     StepMocks,
@@ -39,7 +39,7 @@ class Modified {
     steps: StepMocks["steps"];
   };
   readonly events: { type: string; payload: string }[] = [];
-  /** Keys of the journal. */
+  /** Journal keys of the steps that must use the mocks. */
   readonly expected = new Set<string>();
 
   add(change: Modification): void {
@@ -97,12 +97,12 @@ class Modified {
 const keyOf = ({ accountId, workflowName }: Pick<TestedInvocation, "accountId" | "workflowName">): string =>
   `${accountId} ${workflowName}`;
 
-/** The workflow of a test. */
+/** A workflow, or one instance of it. */
 export type MockedPlace = Omit<TestedInvocation, "instanceId"> & { instanceId?: string | undefined };
 
-/** The changes that tests have made to workflows and to instances, and the instances that have started since. */
+/** The mocks of workflows and of instances, and the instances that have started since `watch`. */
 export class MockedWorkflows implements InvocationHooks {
-  /** By workflow, or by workflow and instance. */
+  /** Mocks by workflow, or by workflow and instance. */
   readonly #modified = new Map<string, Modified>();
   readonly #seen = new Map<string, Set<string>>();
   readonly #crashes = new Set<string>();
@@ -112,7 +112,7 @@ export class MockedWorkflows implements InvocationHooks {
     this.#sendEvent = sendEvent;
   }
 
-  /** Begins to note the instances of a workflow. */
+  /** Starts recording the instances of a workflow. */
   watch(place: MockedPlace): void {
     this.#seen.set(keyOf(place), this.#seen.get(keyOf(place)) ?? new Set());
   }
@@ -129,7 +129,7 @@ export class MockedWorkflows implements InvocationHooks {
     modified.add(change);
   }
 
-  /** Sends an event at once to an instance that has started. */
+  /** Whether the instance has started since `watch`. */
   hasStarted({ instanceId, ...place }: TestedInvocation): boolean {
     return this.#seen.get(keyOf(place))?.has(instanceId) === true;
   }
@@ -138,7 +138,7 @@ export class MockedWorkflows implements InvocationHooks {
     this.#crashes.add(`${placeKey(place)} do:${name}-${index}`);
   }
 
-  /** Ends the changes. Returns the keys of the journal that they were for. */
+  /** Removes the mocks. Returns the journal keys of the steps that had to use them. */
   dispose(place: MockedPlace): ReadonlySet<string> {
     const expected = this.#modified.get(placeKey(place))?.expected ?? new Set<string>();
     this.#modified.delete(placeKey(place));

@@ -13,9 +13,9 @@ import { MockedWorkflows, ModificationSchema, StepSchema, type MockedPlace } fro
 
 /** The services whose workflows are under test. */
 export interface TestedWorkflows extends WorkflowServices {
-  /** The account of tests that name none. */
+  /** The account that is used when a test names none. */
   accountId: () => string;
-  /** Resolves once nothing is under way. */
+  /** Resolves once no work is in progress. */
   settle: () => Promise<void>;
   onFault: (this: void, error: unknown) => void;
 }
@@ -24,7 +24,7 @@ const waitMsMax = 300_000;
 const waitMsDefault = 5000;
 const forwardsMax = 10_000;
 
-/** Begins to control the invocations of workflows. */
+/** Creates the mocks of workflows, and applies them to all invocations. */
 export function mockedWorkflows(tested: TestedWorkflows): MockedWorkflows {
   const mocked = new MockedWorkflows(({ accountId, workflowName, instanceId }, { type, payload }) => {
     const workflow = tested.workflows.find(accountId, workflowName);
@@ -57,13 +57,13 @@ function mockRoutes(
     {
       method: "POST",
       path: "/workflows/{workflow}/introspect",
-      summary: "Begins to note the instances of a workflow",
+      summary: "Starts recording the instances of a workflow",
       handle: async (request) => mocked.watch(placeOf(request, workflowOf(request, tested))),
     },
     {
       method: "GET",
       path: "/workflows/{workflow}/instances",
-      summary: "Lists the instances that have started since",
+      summary: "Lists the instances that have started since the recording began",
       handle: async (request) => ({ ids: mocked.seen(placeOf(request, workflowOf(request, tested))) }),
     },
     {
@@ -77,7 +77,7 @@ function mockRoutes(
         mocked.modify(place, change);
         const { instanceId } = place;
         if (change.do !== "mockEvent" || instanceId === undefined) return;
-        // One that has started has taken its events.
+        // A running instance took its mocked events at its start, so a new one is sent.
         if (!mocked.hasStarted({ ...place, instanceId })) return;
         const payload = encode(change.payload, "The payload of the mock");
         await tested.workflowInstances.sendEvent(workflow, instanceId, change.type, payload);
@@ -86,7 +86,7 @@ function mockRoutes(
     {
       method: "POST",
       path: "/workflows/{workflow}/dispose",
-      summary: "Ends the mocks. Fails if no step has used one of them",
+      summary: "Removes the mocks. Fails if one of them was not used by any step",
       async handle(request) {
         const workflow = workflowOf(request, tested);
         const place = placeOf(request, workflow);
@@ -97,7 +97,7 @@ function mockRoutes(
         const steps = [...keys].map((key) => `"${entryName(key)}"`).join(", ") || "none";
         throw new TestFault(
           409,
-          `No step has used the mocks of ${unused.map((name) => `"${name}"`).join(", ")}. The steps were ${steps}`,
+          `No step used the mocks of ${unused.map((name) => `"${name}"`).join(", ")}. The steps were ${steps}`,
         );
       },
     },
@@ -160,7 +160,7 @@ function disturbingRoutes(
     {
       method: "POST",
       path: `${path}/fast-forward`,
-      summary: "Lets time pass for one instance alone",
+      summary: "Moves the time of one instance forward",
       async handle(request) {
         const { by } = await request.body(
           z.strictObject({ by: z.union([z.string().max(100), z.number().min(0)]) }),
@@ -171,7 +171,7 @@ function disturbingRoutes(
     {
       method: "POST",
       path: `${path}/crash`,
-      summary: "Kills the process of the instance once this step is done",
+      summary: "Kills the process of the instance after this step has ended",
       async handle(request) {
         const { after } = await request.body(z.strictObject({ after: StepSchema }));
         const [{ accountId, name }, instanceId] = at(request);
@@ -181,7 +181,7 @@ function disturbingRoutes(
     {
       method: "POST",
       path: `${path}/replay`,
-      summary: "Runs the code of an instance that is over against its journal",
+      summary: "Replays the code of an ended instance with its journal",
       handle: async (request) => introspection.replay(...at(request), tested.workflowEngine.underTest!),
     },
   ];
@@ -219,7 +219,7 @@ async function keysOf(
   return keys;
 }
 
-/** Lets the time of one instance pass, from one due time to the next; each is settled before. */
+/** Moves the time of one instance forward, from one due time to the next. Waits for all work before each move. */
 async function fastForward(
   tested: TestedWorkflows,
   byMs: number,
