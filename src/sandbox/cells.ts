@@ -293,10 +293,7 @@ export class Cells {
     unawaited(unloaded.finally(() => this.#unloading.delete(cell)));
   }
 
-  /**
-   * Ends a draining cell that has no runs and was inactive for `lingerMs` (the time for work that answered requests left
-   * running), or that has drained for `drainMsMax`.
-   */
+  /** Ends a draining cell without runs after `lingerMs` (for work after answers), and any after `drainMsMax`. */
   #endDrained(cell: Cell, now: number): void {
     const { lingerMs, drainMsMax } = this.#settings;
     const isDone = cell.runs.size === 0 && now - cell.lastActivityAt > lingerMs;

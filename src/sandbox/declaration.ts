@@ -46,8 +46,7 @@ export const declaration = declare({
       flag: "cell-subrequests-max",
       env: "SELVEDGE_CELL_SUBREQUESTS_MAX",
       default: 2000,
-      describe:
-        "concurrent subrequests (fetches and calls of bindings) of one cell; each uses 60 KiB",
+      describe: "concurrent subrequests (fetches and calls of bindings) of one cell; each uses 60 KiB",
     },
     accountSharePercent: {
       kind: "count",

@@ -130,7 +130,7 @@ export const testApi = capability({
     services.cellsUnderTest.meet = cellFaults(faults.cells);
     apiHooks.around = calls.around;
     apiHooks.read = calls.read;
-    const onFault = (error: unknown): void => logger.error({ err: error }, "the test kit could not run due work or deliver a mocked event");
+    const onFault = (error: unknown): void => logger.error({ err: error }, "work of the test kit failed");
     const accountId = (): string => services.owner.current!.account.id;
     const tested = { ...services, accountId, settle: async () => mover.settle(), onFault };
     const apiUrl = (): string => `http://${apiListener.authority}/client/v4`;

@@ -15,7 +15,8 @@ export const declaration = declare({
       kind: "text",
       flag: "test-seed",
       env: "SELVEDGE_TEST_SEED",
-      describe: "with --test-api: a text that determines all ids, and which calls are hit by faults with a probability",
+      describe:
+        "with --test-api: a text that determines all ids, and which calls are hit by faults with a probability",
     },
     testNow: {
       kind: "text",

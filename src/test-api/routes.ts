@@ -68,7 +68,8 @@ function stateRoutes(controlled: Controlled): ControlRoute[] {
     {
       method: "POST",
       path: "/reset",
-      summary: "Restores the state of the start or of a snapshot, and clears faults, answers, mocks and the journal",
+      summary:
+        "Restores the state of the start or of a snapshot, and clears faults, answers, mocks and the journal",
       async handle(request) {
         const { to = startName } = await request.body(z.strictObject({ to: NameSchema.optional() }));
         mover.stop();

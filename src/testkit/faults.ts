@@ -87,7 +87,7 @@ export interface InjectedCellFault extends FaultSelection {
 
 /** A fault that is in effect until it is removed. */
 export interface FaultHandle extends AsyncDisposable {
-  /** How many calls the fault has hit. */
+  /** Number of matches that the fault has hit. */
   hits(): Promise<number>;
   remove(): Promise<void>;
 }

@@ -41,7 +41,6 @@ export const answeredInMain =
 export const answerEdgeProcesses = (calls: ProcessCalls, bindings: BindingRegistry): void =>
   calls.serve<BindingDetails>(callName, async ({ caller, binding }, exchange) => {
     const handler = bindings.find(binding.type)?.handler as BindingHandler<BindingTypeName> | undefined;
-    if (handler === undefined)
-      throw new Error(`Expected answers to calls of bindings of type ${binding.type}`);
+    if (handler === undefined) throw new Error(`Bindings of type ${binding.type} have no handler in main`);
     await failing(handler({ caller, binding: binding as never, ...exchange }));
   });

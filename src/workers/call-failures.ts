@@ -3,14 +3,14 @@ import { FailedCall } from "../platform/process-calls/call-messages.ts";
 import { CellError, ObjectRefusal, Refusal, type CellErrorKind } from "../sandbox/errors.ts";
 import type { Thrown } from "../sandbox/gateway/exchange.ts";
 
-/** An error on its way from one process to another. */
+/** An error in the form in which one process sends it to another. */
 type Failure =
   | { of: "refusal"; message: string }
   | { of: "object"; message: string; flags: ObjectRefusal["flags"] }
   | { of: "cell"; kind: CellErrorKind; message: string; thrown: Thrown | undefined }
   | { of: "visitor"; status: number; code: number; title: string; message: string };
 
-/** Rejects as the work does, with errors that the calling process understands. */
+/** Awaits work for another process. Converts its errors to a FailedCall, which that process turns back (`understood`). */
 export async function failing<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;
@@ -20,7 +20,7 @@ export async function failing<Result>(work: Promise<Result>): Promise<Result> {
   }
 }
 
-/** Rejects as the work of the other process did. */
+/** Awaits a call of another process, and rejects with the error of the work there. */
 export async function understood<Result>(call: Promise<Result>): Promise<Result> {
   try {
     return await call;

@@ -37,7 +37,7 @@ export default { async fetch(request, env) {
   } catch (error) { return new Response(error.message); }
 } };`;
 const refused =
-  "No object and no D1 database runs on this installation: it is in PostgreSQL, which several nodes may share, and each of them needs one owner.";
+  "Objects and D1 databases do not run on this installation: its configuration is in PostgreSQL, which several nodes may share, and each of them needs a single owner.";
 
 it("objects and databases of a backup are refused by name on nodes that share PostgreSQL", async () => {
   const hosting = await startHosting({ dataDir: join(folder, "single"), ephemeral: false });

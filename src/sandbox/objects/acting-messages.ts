@@ -31,7 +31,8 @@ export function answerActing(
   };
   gateway.objects.onMessage = async (token, message) => {
     const object = actingOf(token);
-    if (object === undefined || open.cell.isDead) throw new MalformedError("This Durable Object does not run in this cell.");
+    if (object === undefined || open.cell.isDead)
+      throw new MalformedError("This Durable Object does not run in this cell.");
     if (message.kind === "alarm") await options.alarm(object, message.notice);
     else if (message.kind === "start") await beforeStart(object);
     else return counted(async () => options.bookmark(object, message.order));

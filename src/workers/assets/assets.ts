@@ -49,7 +49,7 @@ export class Assets {
     this.#tokens = new UploadTokens(secret);
   }
 
-  /** Begins an upload. Returns a token and the hashes to upload; without missing files it is the completion token. */
+  /** Begins an upload. Returns an upload token and the hashes to upload, or the completion token if none is missing. */
   async createSession(
     owner: AssetOwner,
     entries: readonly ManifestEntry[],
@@ -211,7 +211,7 @@ export class Assets {
     return unreadable;
   }
 
-  /** Stores uploaded bytes again under the keys that rows name, and sites that are being served know. */
+  /** Stores uploaded bytes again under the keys of their existing rows, which sites that are being served use. */
   async #repair(scope: string, uploads: readonly AssetFile[]): Promise<void> {
     if (uploads.length === 0) return;
     const hashes = uploads.map(({ hash }) => hash);

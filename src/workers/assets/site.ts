@@ -15,7 +15,7 @@ export interface SiteFile {
   contentType: string;
 }
 
-/** The result of a path, independent of the request's method and headers. */
+/** The answer for a path, independent of the request's method and headers. */
 export type SitePlan = { changes: HeaderChange[] } & (
   | ({ kind: "asset"; status: 200 | 404; isFallback: boolean } & SiteFile)
   /** A location without a query of its own gets the request's. */
@@ -25,7 +25,7 @@ export type SitePlan = { changes: HeaderChange[] } & (
 type Outcome = SitePlan extends infer P ? (P extends SitePlan ? Omit<P, "changes"> : never) : never;
 
 const plansMax = 10_000;
-/** Limit for plans of paths without a file: visitors can request endlessly many. */
+/** Maximum number of plans of paths without a file, because visitors can request any number of such paths. */
 const otherPlansMax = 100;
 const otherKeyLengthMax = 256;
 
@@ -50,7 +50,7 @@ export class Site {
     this.config = config;
     for (const { path, hash } of entries) {
       const file = files.get(hash);
-      if (file === undefined) throw new Error(`the content ${hash} of ${path} is not held`);
+      if (file === undefined) throw new Error(`the content ${hash} of ${path} is missing`);
       this.#files.set(path, { file, contentType: withCharset(file.contentType ?? contentTypeOf(path)) });
     }
     this.#headerRules = config.headers.flatMap(({ path, set, unset }) => {

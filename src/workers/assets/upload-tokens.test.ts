@@ -56,5 +56,5 @@ it("cannot be made or changed by others", async () => {
     `${head}.${payload}`,
     "",
   ])
-    await expect(tokens.verify("asset-upload", forged)).rejects.toThrow(/not one that was given out/);
+    await expect(tokens.verify("asset-upload", forged)).rejects.toThrow(/was not issued for this step/);
 });

@@ -50,7 +50,7 @@ export class UploadTokens {
       };
     } catch (error) {
       if (error instanceof errors.JWTExpired) throw fault("it has expired. Begin a new upload session");
-      if (error instanceof errors.JOSEError) throw fault("it is not one that was given out for this step");
+      if (error instanceof errors.JOSEError) throw fault("it was not issued for this step");
       throw error;
     }
   }

@@ -35,7 +35,7 @@ export interface ObjectRunServices {
   cells: ObjectCells;
   /** The owner of a script: its account or its dispatch namespace. */
   ownerOf: (script: Script) => ScriptOwner | undefined;
-  /** Differs after each change of what a call leads to. */
+  /** The generation of the configuration: differs after each change that may affect the target of a call. */
   generation: () => string;
   /** Whether a live log of a script is open. */
   isWatched: (caller: Caller) => boolean;
@@ -53,7 +53,7 @@ export interface ObjectCode {
   context: RunContext;
 }
 
-/** The object, and what its cell has to run for it. */
+/** The object of a reference, with the script and the class that its cell has to run. */
 export function targetOf(
   { runtime, scripts }: ObjectRunServices,
   { namespace, script, context }: ObjectCode,
@@ -74,10 +74,10 @@ export function targetOf(
   return { group: groupOf(script), script: runtime.cellScript(context), object };
 }
 
-/** The longest time of an alarm's handler: public. */
+/** Time limit of an alarm's handler, as in the public service. */
 const alarmMsMax = 15 * 60_000;
 const outcomeBytesMax = 16 * 1024;
-/** The hooks of a customer's object of whose dispatch nothing is known. */
+/** The hooks of a customer's object whose last dispatch is unknown. */
 const withoutCaller: RunHooks = {
   fetch: (_url, _request, response) => refuse(response, "This fetch belongs to no request in progress."),
 };
@@ -92,7 +92,7 @@ export class ActingObjects implements AlarmRunner {
     this.#customers = customers;
   }
 
-  /** The hooks of a run that no request began; undefined if it may not act. */
+  /** The hooks of a run that no request began; undefined if the object may not act. */
   async standing(object: ActingObject): Promise<RunHooks | undefined> {
     const code = await this.#codeOf(object);
     if (code === undefined) return undefined;
@@ -109,7 +109,7 @@ export class ActingObjects implements AlarmRunner {
     return script && groupOf(script);
   }
 
-  /** The name is an isolate's: it counts only if the id was made of it. */
+  /** The data for the object's next run. The name is hostile input: it is kept only if the id was made from it. */
   originOf({ namespace, id }: ActingObject, { name, jurisdiction }: AlarmNotice): ActingOrigin {
     const isName =
       name !== undefined && isIdOf(namespace, { id, name, ...(jurisdiction && { jurisdiction }) });

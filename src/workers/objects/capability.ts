@@ -53,7 +53,7 @@ const shown: ShownBinding<"durable_object_namespace"> = {
   },
 };
 
-/** In edge processes: scripts call the objects in main, which has their cells and files. */
+/** In edge processes: passes calls of objects to main, which has the objects' cells and files. */
 const objectsAtEdges = capability({
   name: "objects in main",
   processes: "edge",
@@ -181,6 +181,7 @@ const sizesOf = (
     end,
   });
 
+/** Says "objects" because the client of D1 replaces the words "Durable Object" in messages. */
 const withoutOwner =
-  "No object and no D1 database runs on this installation: it is in PostgreSQL, which several nodes may share, and each of them needs one owner.";
+  "Objects and D1 databases do not run on this installation: its configuration is in PostgreSQL, which several nodes may share, and each of them needs a single owner.";
 const notRemoved = "the objects of a deleted namespace could not be removed; the next start removes them";

@@ -16,8 +16,8 @@ import { scriptErrorOf } from "../runtime/errors.ts";
 import { refusedUpgrade } from "../runtime/run-parts.ts";
 
 /*
- * Calls of Durable Objects between an edge process, which has the calling script, and main, which has all objects. The
- * object's run asks back when it fetches from the zone of the visitor's request, because the way on is the edge process's.
+ * Calls of Durable Objects between an edge process, which has the calling script, and main, which has all objects. When an
+ * object fetches from the zone of the visitor's request, main asks the edge process, which knows the rest of the request.
  */
 
 const names = {
@@ -28,7 +28,7 @@ const names = {
   next: "visitor's origin",
 } as const;
 
-/** A root in the words of both processes. */
+/** A RunRoot in the form in which an edge process sends it to main. */
 interface ToldRoot {
   /** The calls up to the first script, as in the header of a request, for `viaHost`. */
   via: string;
@@ -58,7 +58,7 @@ export function objectsInMain(calls: ProcessCalls, viaHeader: ViaHeader, doors: 
   });
   const rootOf = (name: string): RunRoot => {
     const root = roots.find(name);
-    if (root?.edgeRequest === undefined) throw new Error("Expected a request that has not been answered");
+    if (root?.edgeRequest === undefined) throw new Error("The visitor's request has been answered already");
     return root;
   };
   calls.serve<ToldNext>(
@@ -91,7 +91,7 @@ export function objectsInMain(calls: ProcessCalls, viaHeader: ViaHeader, doors: 
     async route(call, _slot, method) {
       return understood(calls.ask<ObjectRoute>(names.route, { call: told(call), method }));
     },
-    // Only a cell of objects makes calls without asking, and those are main's.
+    // Only cells of objects make calls without asking, and all of them are in main.
     grant: async () => undefined,
     hooks: async (call) => noObjects.hooks(call),
   };
@@ -120,7 +120,7 @@ export function serveObjects(
 ): void {
   const callOf = ({ root, ...call }: ToldCall): ObjectCall => ({
     ...call,
-    // Absent in JSON when undefined.
+    // JSON omits properties that are undefined.
     limits: call.limits,
     outbound: call.outbound,
     root: rootOf(root, viaHeader, calls),
@@ -141,7 +141,8 @@ export function serveObjects(
   );
   calls.serve<{ call: ToldCall; method: string }>(names.route, async ({ call, method }, { response }) => {
     const route = await failing(objects.route(callOf(call), undefined, method));
-    if ("event" in route) throw new Error("Expected an object in another cell than the caller's");
+    if ("event" in route)
+      throw new Error("Main returned an object in the caller's own cell to an edge process");
     sendJson(response, route);
   });
   calls.serve<{ host: string }>(names.door, noRequest, async ({ host }, { socket, head }) =>

@@ -2,8 +2,8 @@ import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import type { Span } from "../../platform/tracing/spans/span.ts";
 
 /**
- * The hooks of an event that no request began, such as a message of a WebSocket. The server sees only the requests of its
- * handler: the span lasts from the first of them until none is under way. Requests after that are still below it.
+ * The hooks of an event that no request began, such as a message of a WebSocket. The server sees only the requests of the
+ * event's handler: the span ends when none of them is in progress. Later requests are still children of the span.
  */
 export function withinEvent(run: RunHooks, span: Span): RunHooks {
   let underWay = 0;

@@ -5,10 +5,10 @@ import type { ObjectReference } from "../../sandbox/protocol.ts";
 
 const baseBytes = 16;
 
-/** Ids that belong to their namespaces, with their names: each check takes three digests. */
+/** Checked ids with their namespaces and names, cached because a check takes three digests. */
 const known = new LRUCache<string, true>(entriesMax(10_000));
 
-/** As `belongs`, for calls: the same objects are called again and again. */
+/** As `belongs`, with a cache, because scripts call the same objects again and again. */
 export function isIdOf(namespace: string, reference: ObjectReference): boolean {
   const { id, name, jurisdiction } = reference;
   const key = JSON.stringify([namespace, id, name, jurisdiction]);

@@ -2,7 +2,7 @@ import { hopsMax } from "../../edge/http/via.ts";
 import type { RunContext } from "../runtime/run-context.ts";
 import type { ObjectRunServices } from "./acting.ts";
 
-/** Calls that a run may make in its cell until the gateway counts them. */
+/** Number of calls that a run may make in its cell before it must ask the gateway again, which counts them. */
 const lotMax = 100;
 
 /**

@@ -6,10 +6,10 @@ import type { ObjectFolders } from "../../sandbox/objects/folders.ts";
 import type { ObjectCells } from "../../sandbox/objects/object-cells.ts";
 import type { Alarms } from "./alarms/alarms.ts";
 
-/** Metrics of Durable Objects, those of databases included. */
+/** Metrics of Durable Objects, including those of D1 databases. */
 export const objectMetrics = (cells: ObjectCells, folders: ObjectFolders, alarms: Alarms): Metric[] => [
   ...alarmMetrics(alarms),
-  gauge("object_cells", "Processes of objects", () => cells.counts.cells),
+  gauge("object_cells", "Running processes of Durable Objects", () => cells.counts.cells),
   gauge(
     "object_events_running",
     "Requests, method calls and sockets of objects in progress",
@@ -23,7 +23,7 @@ export const objectMetrics = (cells: ObjectCells, folders: ObjectFolders, alarms
   ),
   counters(
     "object_events_total",
-    "Requests and method calls of objects; local ones stay in a process, which counts them within ten seconds",
+    "Requests and method calls of objects; local calls stay in a process, which reports their number within ten seconds",
     ["kind"],
     () =>
       samplesBy("kind", {
@@ -34,7 +34,7 @@ export const objectMetrics = (cells: ObjectCells, folders: ObjectFolders, alarms
   ),
   counters(
     "object_faults_total",
-    "Processes of objects that were ended after a fault, and calls that workerd failed to make",
+    "Processes of Durable Objects that were ended after a fault, and calls that workerd failed to make",
     ["of"],
     () => samplesBy("of", { cell: cells.events.cellFaults, facet: cells.events.facetFaults }),
   ),
@@ -43,7 +43,7 @@ export const objectMetrics = (cells: ObjectCells, folders: ObjectFolders, alarms
 function alarmMetrics(alarms: Alarms): Metric[] {
   const lateness = new Histogram({
     name: `${metricPrefix}alarm_lateness_seconds`,
-    help: "Time between the time of an alarm and its first attempt",
+    help: "Delay from the due time of an alarm to its first attempt",
     buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 30],
     registers: [],
   });

@@ -13,7 +13,7 @@ type ObjectBinding = Extract<StoredBinding, { type: "durable_object_namespace" }
 export interface NamespaceIds {
   /** Chooses the id of a new namespace of a group. */
   newId(group: string): string;
-  /** Takes back an id that no namespace has got. */
+  /** Takes back an id of `newId` that no namespace uses. */
   giveBack(id: string): void;
 }
 
@@ -39,7 +39,7 @@ export class ObjectMigrations {
     try {
       return await this.#plan(change, newId);
     } catch (error) {
-      // A cell has few spare ids, and nothing was stored.
+      // Nothing was stored, and a cell has few spare ids, so they are returned.
       for (const id of taken.toReversed()) this.#ids.giveBack(id);
       throw error;
     }
@@ -93,7 +93,7 @@ export class ObjectMigrations {
     for (const name of step.new_sqlite_classes ?? []) classes.create(name, true);
   }
 
-  /** The bindings of a version, those to namespaces with their ids. */
+  /** The bindings of a version; bindings to namespaces get the namespaces' ids. */
   async #resolved(change: ObjectChange, classes: ObjectClasses): Promise<StoredBinding[]> {
     const resolved: StoredBinding[] = [];
     for (const binding of change.bindings)

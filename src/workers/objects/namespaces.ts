@@ -31,7 +31,7 @@ export class ObjectNamespaces {
     storage.onChange(async (changes) => {
       for (const { kind, id } of changes)
         if (kind === "object_namespace") this.#set(id, await store.findById(storage.read, id));
-        else if (kind === "account") await this.#reads.load(); // the platform's go with their account
+        else if (kind === "account") await this.#reads.load(); // namespaces of the platform are deleted with their account
     }, this.#reads.reload);
     // Scripts are also deleted with their account or dispatch namespace, and their namespaces with them.
     scripts.onGone((scriptId) => {
@@ -58,7 +58,7 @@ export class ObjectNamespaces {
     return this.#byId.get(id);
   }
 
-  /** Those of scripts, oldest first. */
+  /** The namespaces of an account's scripts, oldest first. */
   list(accountId: string): ObjectNamespace[] {
     const all = [...this.#byId.values()].filter(
       (each) => each.accountId === accountId && each.scriptId !== null,
@@ -66,7 +66,7 @@ export class ObjectNamespaces {
     return all.sort((a, b) => a.createdOn - b.createdOn || (a.id < b.id ? -1 : 1));
   }
 
-  /** Ids of all namespaces of an account, those of its databases included. */
+  /** Ids of all namespaces of an account, including those of its databases. */
   ofAccount(accountId: string): string[] {
     return [...this.#byId.values()].filter((each) => each.accountId === accountId).map(({ id }) => id);
   }
@@ -82,7 +82,7 @@ export class ObjectNamespaces {
       .map(({ id }) => id);
   }
 
-  /** Those of the ids that belong to a namespace in the database. */
+  /** Returns the given ids for which the database has a namespace. */
   async existing(ids: readonly string[]): Promise<Set<string>> {
     const all = await store.loadAll(this.#storage.read);
     const stored = new Set(all.map(({ id }) => id));

@@ -170,7 +170,7 @@ export class ObjectRuns implements ObjectGate {
     return { target: targetOf(this.#services, { namespace, script: script!, context }, reference), context };
   }
 
-  /** The namespace of a call. The caller's isolate is not trusted, not even that the id is of the namespace. */
+  /** The namespace of a call. Throws a Refusal if the caller may not use it, or if the object's id is not of it. */
   #namespaceOf({ caller, isCustomer, binding, reference }: ObjectCall): ObjectNamespace {
     const namespace = this.#services.namespaces.find(binding.namespace_id ?? "");
     const isAllowed =

@@ -39,7 +39,7 @@ export class PlatformNamespaces {
     changed({ kind: "object_namespace", id, parentId: accountId });
   }
 
-  /** Its data is removed after the transaction. */
+  /** Removes a namespace. Its data is removed after the transaction. */
   async remove(
     trx: Write,
     changed: Changed,

@@ -22,7 +22,7 @@ export interface ObjectRestoresTable {
   is_done: Flag;
 }
 
-/** When objects have to be asked for their alarms, which are stored in the objects. Never later than the alarm. */
+/** When to ask objects for their alarms, which are stored in the objects. `due` is never later than the alarm. */
 export interface ObjectAlarmsTable {
   namespace_id: Immutable<string>;
   object_id: Immutable<string>;
@@ -30,6 +30,6 @@ export interface ObjectAlarmsTable {
   due: number;
   /** Attempts of the alarm that have failed. */
   retries: number;
-  /** JSON: the object's name, and what a run of it has from its last dispatch. */
+  /** JSON of ActingOrigin: the object's name, and the limits and the outbound script of its last dispatch. */
   origin: string;
 }

@@ -15,8 +15,8 @@ import { Runtime } from "./runtime.ts";
 import { declaration } from "./declaration.ts";
 
 /**
- * In edge processes: passes requests of scripts for other scripts to main. So the limits of all scripts that one request
- * causes are counted there from the second on, whichever processes the connections lead to.
+ * In edge processes: passes requests of scripts for other scripts to main. So one process counts the limits of all
+ * scripts that one request causes, from the second script on.
  */
 export const scriptsForScripts = capability({
   name: "requests of scripts for scripts",

@@ -12,7 +12,7 @@ import type { RunRoot } from "./run-root.ts";
 
 export type ObjectBinding = BindingOf<"durable_object_namespace">;
 
-/** A call of a Durable Object. The caller and the binding can be trusted; the reference is a script's. */
+/** A call of a Durable Object. The caller and the binding can be trusted; the reference is hostile input of a script. */
 export interface ObjectCall extends ObjectCaller {
   caller: Caller;
   binding: ObjectBinding;
@@ -26,7 +26,7 @@ export interface ObjectCaller {
   root: RunRoot;
   /** Number of scripts that have called each other up to the object. */
   depth: number;
-  /** The limits and the outbound script of a customer's run: its own objects have the same. */
+  /** The limits and the outbound script of a customer's run, which also apply to its own objects. */
   limits: Partial<RunLimits> | undefined;
   outbound: OutboundScript | undefined;
   /** The span of the caller; undefined without traces. */
@@ -44,10 +44,10 @@ export interface ObjectGate {
     exchange: { url: URL; request: IncomingMessage; socket: Socket; head: Buffer },
   ): Promise<void>;
   /**
-   * Prepares a method call. `slot` is that of the calling cell, if it is one of objects; live logs show `method`.
+   * Prepares a method call. `slot` is the calling cell's, if it is a cell of objects; live logs show `method`.
    */
   route(call: ObjectCall, slot: number | undefined, method: string): Promise<ObjectRoute>;
-  /** Lets the cell of a slot make calls like this one without asking; undefined if each one has to be seen. */
+  /** Lets the cell of a slot make calls like this one without asking; undefined if the gateway must see each call. */
   grant(call: ObjectCall, slot: number | undefined): Promise<ObjectGrant | undefined>;
   /** The hooks of the run that such a call has begun. */
   hooks(call: ObjectCall): Promise<RunHooks>;

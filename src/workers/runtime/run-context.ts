@@ -9,7 +9,7 @@ export interface RunLimits {
   subRequests: number;
 }
 
-/** A version of a script, and what a run of it has from its caller. */
+/** A version of a script, and the data that a run of it has from its caller. */
 export interface RunContext {
   loaded: LoadedScript;
   caller: Caller;
@@ -18,7 +18,7 @@ export interface RunContext {
   root: RunRoot;
   /** Number of scripts that have called each other up to this run. */
   depth: number;
-  /** The span of the caller, and from its start that of the run; undefined without traces. */
+  /** The span of the caller; after the start of the run, the run's own. Undefined without traces. */
   span: Span | undefined;
 }
 

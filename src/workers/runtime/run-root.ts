@@ -21,7 +21,7 @@ export interface RunRoot {
   limitFault: string | undefined;
 }
 
-/** For events without a visitor, and for work after the answer. */
+/** A root for events without a visitor. */
 export const withoutVisitor = (): RunRoot => ({
   edgeRequest: undefined,
   next: undefined,

@@ -5,14 +5,14 @@ import { withTrace } from "../../platform/tracing/spans/trace-headers.ts";
 import type { Caller } from "../binding.ts";
 import type { RunContext } from "./run-context.ts";
 
-/** Begins the span of a run below that of its caller, and makes it the run's own. Call it only with traces. */
+/** Begins the span of a run as a child of its caller's, and stores it in the context, which must have a span. */
 export function beginRun(context: RunContext, what: "script" | "object"): Span {
   const span = context.span!.child(`${what} ${context.caller.scriptName}`);
   context.span = span;
   return nameRun(span, context);
 }
 
-/** Says in a span which script runs. */
+/** Adds the script, its version and its account to a span. */
 export function nameRun(span: Span, { caller, loaded }: RunContext): Span {
   return span
     .set("selvedge.script", caller.scriptName)

@@ -30,12 +30,12 @@ import { unawaited } from "../../platform/util/uncaught.ts";
 /** UTF-8 takes at most three bytes for a UTF-16 unit. */
 const stackBytesMax = 3 * errorLengths.stack;
 
-/** One run of a script, for the gateway: answers everything that the script asks for. */
+/** One run of a script: answers the script's requests to the gateway. */
 export class Run implements RunHooks {
   readonly #runtime: Runtime;
   readonly #context: RunContext;
   readonly #trace: RunTrace | undefined;
-  /** Whether its dispatches must go through the gateway one by one. */
+  /** Whether each of the run's dispatches must go through the gateway. */
   readonly #isCareful: boolean;
   /** Stack of the last exception of the script, as reported from its isolate. */
   thrownStack: string | undefined;
@@ -224,7 +224,7 @@ export class Run implements RunHooks {
   async #passOn(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { depth, root } = this.#context;
     if (depth > 0 || this.#hasPassed || !this.#isInVisitorsZone(url))
-      throw new Refusal("There is no origin here.");
+      throw new Refusal("The request cannot be passed through to an origin.");
     this.#hasPassed = true;
     await root.next!(request, response, url.pathname + url.search, this.#via());
   }
@@ -284,7 +284,7 @@ export class Run implements RunHooks {
     const name = request.headers[cellHeaders.binding];
     if (name === undefined) return undefined;
     const binding = this.#binding(headerText("the binding", name));
-    if (binding === undefined) throw new Refusal("The script has no such binding.");
+    if (binding === undefined) throw new Refusal("The script has no binding with this name.");
     return binding;
   }
 

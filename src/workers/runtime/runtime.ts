@@ -52,7 +52,7 @@ export class Runtime {
   readonly counts = new RunCounts();
   /** The capability of images sets it, since this room does not know images. */
   answerImageFetch: AnswerImageFetch = () => {
-    throw new Error("Expected images to be set up before a script fetches");
+    throw new Error("The capability of images has not been created");
   };
   /** The capability of objects sets it, since it needs this one. */
   objects: ObjectGate = noObjects;
@@ -66,7 +66,7 @@ export class Runtime {
     options.scripts.onGone((scriptId) => this.#cache.forget(scriptId));
   }
 
-  /** Forgets all versions: the ids of new ones may be the same. */
+  /** Drops all cached versions, after a reset of the test kit: later versions may have the same ids. */
   reset = (): void => this.#cache.forgetAll();
 
   get treeSubRequests(): number {
@@ -198,7 +198,7 @@ export class Runtime {
     });
   }
 
-  /** A script of an account that another script calls. */
+  /** The context of an account's script that another script calls. */
   async accountScript(accountId: string, name: string, root: RunRoot, depth: number): Promise<RunContext> {
     const owner: ScriptOwner = { accountId };
     const live = this.#options.scripts.live(owner, name);
@@ -206,7 +206,7 @@ export class Runtime {
     return contextOf(await this.#load(live, owner), root, depth);
   }
 
-  /** A customer's script, with the options of its dispatcher. */
+  /** The context of a customer's script, with the options of its dispatcher. */
   async customerScript(
     accountId: string,
     namespace: string,
@@ -229,7 +229,7 @@ export class Runtime {
     return contextOf(loaded, root, depth, strictest(loaded.limits, limits), outbound);
   }
 
-  /** A script whose object is called, or that an event of an object is for. */
+  /** The context of a script for a call or an event of one of its objects. */
   async objectScript(
     owner: ScriptOwner,
     live: LiveScript,
@@ -394,7 +394,7 @@ export class Runtime {
     const generation = `${this.#options.generation()} ${context.limits.subRequests}`;
     return {
       script: withCpuLimit(group, Math.min(script.cpuMs, group.cpuMs)),
-      // Without it, each dispatch goes through the gateway, which alone sees when a customer's script begins and ends.
+      // A sampled trace needs each dispatch to pass the gateway, which sees when a customer's script begins and ends.
       request:
         context.span?.isSampled === true
           ? request

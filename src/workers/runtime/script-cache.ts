@@ -18,7 +18,7 @@ export interface LoadedScript {
   cell: CellScript;
   /**
    * For a script with a binding to a dispatch namespace: its form for cells in which the customers' scripts
-   * run as well. All of them are one owner, and the CPU limit is the smallest one that it has set so far.
+   * run as well. The script and its customers have one owner. The CPU limit is the smallest one of all dispatches so far.
    */
   group: CellScript | undefined;
   /** Hooks for work after the answer, for runs that have made no request yet; by number of subrequests. */

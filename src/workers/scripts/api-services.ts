@@ -129,7 +129,7 @@ const accountOperations = [
     id: "workers_account_settings_get",
     method: "GET",
     path: `${base}/account-settings`,
-    summary: "Get what holds for all scripts of the account",
+    summary: "Get the settings that apply to all scripts of the account",
     access: readAccess,
     result: AccountSettingsSchema,
     handle: async () => accountSettings,
@@ -139,7 +139,7 @@ const accountOperations = [
     audit: "none",
     method: "PUT",
     path: `${base}/account-settings`,
-    summary: "Confirm what holds for all scripts of the account: it cannot be changed here",
+    summary: "Confirm the settings that apply to all scripts of the account; they cannot be changed here",
     access: editAccess,
     body: z.strictObject({
       default_usage_model: z.literal("standard").optional(),

@@ -132,7 +132,7 @@ export function settingsOperations(collection: ScriptCollection): Operation<Scri
       id: `${collection.id}_tag_delete`,
       method: "DELETE",
       path: `${path}/tags/{tag_name}`,
-      summary: `Take a tag from a ${collection.noun}`,
+      summary: `Remove a tag from a ${collection.noun}`,
       ...edit,
       result: z.null(),
       async handle(call) {
@@ -187,7 +187,7 @@ export function accountSettingsOperations(collection: ScriptCollection): Operati
       id: `${collection.id}_script_settings_get`,
       method: "GET",
       path: `${path}/script-settings`,
-      summary: "Get the settings of a script that no version changes",
+      summary: "Get the settings of a script that belong to no version",
       access: readAccess,
       result: ScriptSettingsSchema,
       handle: async (call) => scriptSettings(scriptOf(collection, call)),
@@ -196,7 +196,7 @@ export function accountSettingsOperations(collection: ScriptCollection): Operati
       id: `${collection.id}_script_settings_edit`,
       method: "PATCH",
       path: `${path}/script-settings`,
-      summary: "Change the settings of a script that no version changes",
+      summary: "Change the settings of a script that belong to no version",
       access: editAccess,
       body: z.strictObject({
         logpush: z.boolean().optional(),

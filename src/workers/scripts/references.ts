@@ -19,12 +19,12 @@ export interface ConsumedQueue {
   consumerId: string;
 }
 
-/** Finds which scripts of an account use which. */
+/** Finds the scripts of an account that use other scripts. */
 export class References {
   readonly #storage: Storage;
   readonly #scripts: Scripts;
 
-  /** The queues that a script of an account consumes. Queues set it, since this room does not know them. */
+  /** The queues that a script of an account consumes. Set by the capability of queues, which this room cannot import. */
   consumedQueues: (accountId: string, scriptName: string) => ConsumedQueue[] = () => [];
 
   constructor(storage: Storage, scripts: Scripts) {
@@ -32,7 +32,7 @@ export class References {
     this.#scripts = scripts;
   }
 
-  /** The account's scripts that use one, apart from itself. */
+  /** The account's other scripts that use a script. */
   async to(target: Script): Promise<Reference[]> {
     const others = this.#scripts.list({ accountId: target.accountId }).filter(({ id }) => id !== target.id);
     const names = new Map(others.map(({ id, name }) => [id, name]));

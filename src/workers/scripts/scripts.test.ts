@@ -272,7 +272,7 @@ describeStorage("scripts", (open) => {
     expect(domains.list(account.id)).toEqual([]);
   });
 
-  it("have domains that lead to the edge, and away from elsewhere only when that is meant", async () => {
+  it("have domains that lead to the edge, and replace other records only if the caller says so", async () => {
     const { zone, put, domains, records } = await platform(await open());
     await put("a");
     const contents = async () =>
@@ -292,7 +292,7 @@ describeStorage("scripts", (open) => {
     ]);
   });
 
-  it("know who uses them", async () => {
+  it("list the scripts that use them", async () => {
     const { account, namespaces, put, references } = await platform(await open());
     await namespaces.create(account.id, "n", "u");
     const { script } = await put("used_1");

@@ -12,7 +12,7 @@ at (not a frame)
     at index.js:5:6
     at async Object.fetch (sandbox/worker/system.js:30:24)`;
 
-it("names the places of the script's own code", () => {
+it("finds the positions in the script's own code", () => {
   expect(placesIn(stack).map(({ file, line, column }) => `${file} ${line} ${column}`)).toEqual([
     "lib/b.js 2 41",
     "index.js 1 2",
@@ -21,7 +21,7 @@ it("names the places of the script's own code", () => {
   ]);
 });
 
-it("shows places where they come from, and none of ours", () => {
+it("replaces positions by their sources, and drops the platform's frames", () => {
   const original = ({ line, column }: { line: number; column: number }) =>
     line === 5 ? undefined : { file: "src/a.ts", line: line * 10, column };
   expect(shownStack(stack, original)).toBe(`RangeError: too far

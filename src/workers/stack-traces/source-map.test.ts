@@ -8,7 +8,7 @@ const at = (text: string, line: number, column: number): unknown => {
   return read && originalPlace(read, { file: "index.js", line, column });
 };
 
-it("finds where a place was written", () => {
+it("finds the original position", () => {
   expect(at(map({}), 1, 1)).toEqual({ file: "src/index.ts", line: 1, column: 1 });
   expect(at(map({}), 2, 9)).toEqual({ file: "src/index.ts", line: 2, column: 5 });
   expect(at(map({ sourceRoot: "root" }), 2, 1)).toEqual({ file: "root/src/index.ts", line: 2, column: 1 });
@@ -20,8 +20,8 @@ it.each([
   ["no object", "null"],
   ["a list", "[]"],
   ["another version", map({ version: 2 })],
-  ["sections, which may hold each other", JSON.stringify({ version: 3, sections: [{}] })],
-  ["sources that are no texts", map({ sources: [{ toString: 1 }] })],
+  ["sections, which may be nested", JSON.stringify({ version: 3, sections: [{}] })],
+  ["sources that are not texts", map({ sources: [{ toString: 1 }] })],
   ["no mappings", map({ mappings: [[[0, 0, 0, 0]]] })],
   ["more segments than are read", map({ mappings: ",".repeat(segmentsMax) })],
   ["very deep JSON", `{"x":${"[".repeat(1e6)}${"]".repeat(1e6)}}`],
@@ -31,19 +31,19 @@ it.each([
 });
 
 it.each([
-  ["a source that is not there", map({ sources: [] })],
+  ["a missing source", map({ sources: [] })],
   ["no source", map({ sources: [null] })],
-  ["numbers without an end", map({ mappings: "g".repeat(100_000) })],
+  ["an unterminated number", map({ mappings: "g".repeat(100_000) })],
   ["lines below the first", map({ mappings: "AADA" })],
-])("says nothing of a place by a map with %s", (_what, text) => {
+])("finds no position with %s", (_what, text) => {
   expect(at(text, 1, 1)).toBeUndefined();
 });
 
-it("mappings that are no VLQ say something wrong, and nothing worse", () => {
+it("mappings that are not valid VLQ do not throw", () => {
   expect(() => at(map({ mappings: "\u0000\u00ff,€€€€,====;" }), 1, 1)).not.toThrow();
 });
 
-it("a source's name cannot write lines of its own, and is not long", () => {
+it("a source's name has no line breaks, and a limited length", () => {
   const { file } = at(map({ sources: [`a\n    at evil (x:1:1)\u2028${"y".repeat(1e5)}\ud800`] }), 1, 1) as {
     file: string;
   };

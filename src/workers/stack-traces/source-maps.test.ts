@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const each of open.splice(0)) await each.close();
 });
 
-it("reads a map when a stack is shown, and the same place once", async () => {
+it("loads a map when a stack is shown, and caches its results", async () => {
   const load = vi.fn(async () => mapOf());
   const maps = sourceMaps(load);
   expect(await maps.shown(undefined, [stack])).toEqual([stack]);
@@ -35,16 +35,16 @@ it("reads a map when a stack is shown, and the same place once", async () => {
 });
 
 it.each([
-  ["too much", async () => mapOf({ mappings: ",".repeat(segmentsMax) })],
-  ["nonsense", async () => [{ module: "index.js", content: Buffer.from("\0") }]],
+  ["too large", async () => mapOf({ mappings: ",".repeat(segmentsMax) })],
+  ["invalid", async () => [{ module: "index.js", content: Buffer.from("\0") }]],
   ["of another module", async () => [{ ...mapOf()[0]!, module: "other.js" }]],
   [
-    "not to be had",
+    "not available",
     async () => {
       throw new Error("the database is away");
     },
   ],
-])("a map that is %s leaves the stack as it is", async (_what, load) => {
+])("a map that is %s leaves the stack unmapped", async (_what, load) => {
   expect(await sourceMaps(load).shown("code", [stack])).toEqual([stack]);
 });
 
@@ -54,7 +54,7 @@ it("maps of much code in turn stay inside the thread's memory", async () => {
   for (let i = 0; i < 6; i++) expect(await maps.shown(`code ${i}`, [stack])).toEqual([mapped]);
 });
 
-it("more stacks than may wait are shown as they are", async () => {
+it("stacks above the maximum number of waiting ones are shown unmapped", async () => {
   const maps = sourceMaps(async () => mapOf());
   const all = await Promise.all(
     Array.from({ length: 200 }, async (_, i) => maps.shown(`code ${i}`, [stack])),

@@ -51,7 +51,7 @@ const places: readonly { id: string; path: string; of: string; scope: (call: Any
   {
     id: "account_tail",
     path: "/accounts/{account_id}/workers/tails",
-    of: "all scripts of an account and of its customers",
+    of: "all scripts of an account, and of its customers",
     scope: ({ account }) => ({ accountId: account.id, scriptId: undefined }),
   },
 ];
@@ -71,7 +71,7 @@ export const tailOperations = places.flatMap(({ id, path, of, scope }) => [
     audit: "ahead",
     method: "POST",
     path,
-    summary: `Watch ${of}: a WebSocket (trace-v1) that tells of each run`,
+    summary: `Watch ${of}: creates a WebSocket (trace-v1) that sends an event for each run`,
     access,
     body: InputSchema,
     bodyKind: "own",
@@ -91,7 +91,7 @@ export const tailOperations = places.flatMap(({ id, path, of, scope }) => [
     id: `${id}_list`,
     method: "GET",
     path,
-    summary: `List who watches ${of}`,
+    summary: `List the tails (live logs) of ${of}`,
     access,
     result: z.array(TailSchema),
     handle: async (call) => call.services.tails.list(scope(call as AnyCall)).map(shown),

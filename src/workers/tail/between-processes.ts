@@ -10,10 +10,10 @@ const eventTopic = "tail event";
 /** Bytes on the way to main; further events are dropped. */
 const waitingBytesMax = 4 * 1024 * 1024;
 
-/** A tail of main, as far as an edge process needs it. */
+/** The data of a tail that edge processes need. */
 type ToldTail = Omit<KnownTail, "secretHash">;
 
-/** Main has the watchers. Edge processes know all tails, and send it the events of their runs. */
+/** Shares tails between main, which has the watchers, and edge processes, which send main the events of their runs. */
 export function joinTails(tails: Tails, notes: ProcessNotes, { role }: OwnProcess): void {
   if (role === "main") listenToEdges(tails, notes);
   else if (role === "edge") followMain(tails, notes);
@@ -31,7 +31,7 @@ function listenToEdges(tails: Tails, notes: ProcessNotes): void {
     }));
   notes.forJoiners(tailsTopic, told);
   let telling: Promise<void> | undefined;
-  // One note for all changes of a moment.
+  // Changes in one turn of the event loop are sent together.
   const tellSoon = async (): Promise<void> => {
     await Promise.resolve();
     telling = undefined;

@@ -16,8 +16,8 @@ const events: Record<string, () => WebSocketEvent | AlarmEvent> = {
 };
 
 /**
- * The hooks of an event that no request began. The object sends its logs without knowing whether there is a live log:
- * `traceOf` says it.
+ * The hooks of an event that no request began. The object sends its logs without knowing whether a live log is open;
+ * `traceOf` returns undefined if none is.
  */
 export const standingRun = (
   run: RunHooks,

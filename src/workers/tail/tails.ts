@@ -50,7 +50,7 @@ export interface Watched {
   tell(event: TailEvent): void;
 }
 
-/** Reads the runs of accounts, beside tails. */
+/** A consumer of accounts' runs besides tails, such as Logpush. */
 export interface RunReader {
   wants(accountId: string): boolean;
   take(accountId: string, event: TailEvent): void;
@@ -70,7 +70,7 @@ export class Tails {
   #links: TailLinks | undefined;
   #reader: RunReader | undefined;
   readonly #isAllowed: (tail: KnownTail) => Promise<boolean>;
-  /** Called when tails come or go. */
+  /** Called when tails are added or removed. */
   #changed: () => Promise<void> = async () => {};
 
   /** `isAllowed` says whether the creator of a tail may still watch its scope. */
@@ -82,18 +82,18 @@ export class Tails {
     this.#links = links;
   }
 
-  /** Passes runs to a reader, from now on, instead of the one before. */
+  /** Sets the reader of runs, which replaces the previous one. */
   read(reader: RunReader | undefined): void {
     this.#reader = reader;
     this.revision++;
   }
 
-  /** Sets the listener to changes of the list of tails. The creator of a tail waits for it. */
+  /** Sets the listener for changes of the list of tails. `create` waits for the listener. */
   onChange(changed: () => Promise<void>): void {
     this.#changed = changed;
   }
 
-  /** Tells a run of another process to a tail's watcher. */
+  /** Sends an event of another process's run to a tail's watcher. */
   tell(id: string, event: TailEvent): void {
     this.#byId.get(id)?.watcher?.tell(event);
   }
@@ -217,7 +217,7 @@ export class Tails {
     return isTailed || this.#reader?.wants(accountId) === true;
   }
 
-  /** Undefined if no tail can match the run, and it is not read. */
+  /** The watchers and the reader of a run; undefined if no tail can match the run and no reader wants it. */
   watch(
     { accountId, scriptId }: { accountId: string; scriptId: string },
     run: Pick<TailEvent, "event" | "scriptVersion">,

@@ -23,7 +23,7 @@ export class FencedError extends Error {
   }
 }
 
-/** Refuses new appends while the database accepts no writes. */
+/** Thrown by refusable appends while the database accepts no writes. */
 export class StorageFaultError extends Error {
   constructor(cause: unknown) {
     super("The database accepts no writes at the moment", { cause });

@@ -60,11 +60,11 @@ function readHeader(text: string): [name: string, value: string] | string {
   if (colon < 0) return 'expected "Name: value" or "! Name"';
   const name = text.slice(0, colon).trim().toLowerCase();
   const value = text.slice(colon + 1).trim();
-  if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name)) return `${JSON.stringify(name)} is no header name`;
+  if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name)) return `${JSON.stringify(name)} is not a valid header name`;
   if (value === "") return `the header ${name} has no value`;
   // oxlint-disable-next-line no-control-regex
   if (/[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]/.test(value))
-    return `the value of ${name} cannot stand in a header`;
+    return `the value of ${name} has characters that a header cannot have`;
   return [name, value];
 }
 

@@ -29,7 +29,7 @@ it("hosts have parts between dots", () => {
   expect(match("https://*.example.com/x", "/x", "a.b.example.com")).toEqual({ splat: "a.b" });
 });
 
-it("a placeholder is named once, and nothing else is one", () => {
+it("refuses two placeholders with one name, and fills in only known ones", () => {
   for (const twice of ["/:a/:a", "/*/*", "/*/:splat", "https://*.com/*"])
     expect(compilePattern(twice)).toBeUndefined();
   expect(fillPlaceholders("/:x/:constructor", { x: "1" })).toBe("/1/:constructor");
@@ -59,7 +59,7 @@ it("equals the corresponding regular expression", () => {
   );
 });
 
-it("the worst of patterns is read as fast as any other", () => {
+it("matches the worst patterns in linear time", () => {
   // A backtracking engine would not finish, and a simple search would take ten million steps for each.
   const [half, path] = ["-".repeat(900), `/${"-".repeat(16_000)}`];
   for (const worst of [`/:x${half}b${half}:y`, `/*b${half}`, `/:x:w${half}b-:z`, `/:x${half}b*`])

@@ -55,7 +55,7 @@ function readRule(tokens: string[], line: number, htmlHandling: string): Redirec
   if (!statuses.has(status))
     return `expected one of the statuses ${[...statuses].join(", ")}, not ${statusText}`;
   const isRelative = to.url.startsWith("/");
-  if (!isRelative && !isPattern(to.url) && !URL.canParse(to.url)) return `${toText} is no address`;
+  if (!isRelative && !isPattern(to.url) && !URL.canParse(to.url)) return `${toText} is not a valid URL`;
   if (status === 200 && !isRelative) return "a rewrite (200) can only point to a path of the same site";
   // Stripping ".html" or "/index" would lead to the same rule again.
   const endsInIndex = /\/index(\.html)?$/.test(to.url);
@@ -63,6 +63,6 @@ function readRule(tokens: string[], line: number, htmlHandling: string): Redirec
     isRelative &&
     endsInIndex &&
     (from.url.endsWith("/*") || (from.url.endsWith("/") && htmlHandling !== "none"));
-  if (loops) return "it would redirect to itself for ever";
+  if (loops) return "it would redirect to itself endlessly";
   return { from: from.url, to: to.url, status: status as RedirectRule["status"], line };
 }

@@ -35,10 +35,12 @@ nonsense
     });
   });
 
-  it("refuses a target that is not an address", async () => {
+  it("refuses a target that is not a valid URL", async () => {
     const _redirects = "/a https://[ 301\n/b/:x https://:x/ 301\n";
     const { warnings } = readAssetConfig({ _redirects });
-    expect(warnings).toEqual([expect.stringContaining("line 1 is ignored, because https://[ is no address")]);
+    expect(warnings).toEqual([
+      expect.stringContaining("line 1 is ignored, because https://[ is not a valid URL"),
+    ]);
     const site = await deploy({ "/index.html": "root" }, { _redirects });
     await expectOutcomes(site, {
       "/a": "404",

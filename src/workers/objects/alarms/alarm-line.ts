@@ -1,9 +1,9 @@
 /** Alarms of one owner that run at the same time: each of its cells has one thread. */
 export const runningMax = 32;
-/** Of these, alarms of one namespace: a handler may wait for minutes, and other customers have the same owner. */
+/** Maximum for one namespace: a handler may wait for minutes, and other customers' namespaces have the same owner. */
 export const namespaceRunningMax = 8;
 
-/** The due alarms of one owner of cells. Its namespaces take turns; one at its limit is passed over. */
+/** The due alarms of one owner of cells. The owner's namespaces take turns; namespaces at their limit are skipped. */
 export class AlarmLine<T extends { readonly namespace: string }> {
   readonly #waiting = new Map<string, Set<T>>();
   readonly #runningOf = new Map<string, number>();
@@ -26,7 +26,7 @@ export class AlarmLine<T extends { readonly namespace: string }> {
     if (waiting?.size === 0) this.#waiting.delete(alarm.namespace);
   }
 
-  /** Takes an alarm that may run now. `end` has to follow. */
+  /** Takes an alarm that may run now; undefined if none may. The caller must call `end` after the run. */
   take(): T | undefined {
     if (this.#running >= runningMax) return undefined;
     for (const [namespace, waiting] of this.#waiting) {
@@ -43,7 +43,7 @@ export class AlarmLine<T extends { readonly namespace: string }> {
     return undefined;
   }
 
-  /** An alarm that was taken has run. */
+  /** Call when an alarm that was taken has run. */
   end({ namespace }: T): void {
     this.#running--;
     const running = this.#runningOf.get(namespace)! - 1;

@@ -33,7 +33,7 @@ export async function loadAlarms({ read }: Storage): Promise<StoredAlarm[]> {
   }));
 }
 
-/** Writes alarms, and removes those that are undefined, in one transaction. Resolves when it is on disk. */
+/** Writes alarms, and removes those that are undefined, in one transaction. Resolves when the transaction is on disk. */
 export async function writeAlarms(
   storage: Storage,
   batch: ReadonlyMap<string, { namespace: string; id: string; alarm: StoredAlarm | undefined }>,

@@ -5,10 +5,10 @@ import { writeAlarms, type StoredAlarm } from "./alarm-store.ts";
 
 type Batch = Map<string, { namespace: string; id: string; alarm: StoredAlarm | undefined }>;
 
-/** Time after which changes are written that no caller waits for. */
+/** Delay before changes without a waiting caller are written. */
 const lazyMs = 500;
 
-/** Writes the times of alarms. All that changes during one transaction is in the next one. */
+/** Writes the times of alarms. Changes during one transaction are written together in the next one. */
 export class AlarmWrites {
   readonly #storage: Storage;
   readonly #logger: Logger;
@@ -22,18 +22,18 @@ export class AlarmWrites {
     this.#logger = logger;
   }
 
-  /** Writes an alarm, or removes it, soon. */
+  /** Writes or removes an alarm soon, or with the next `write`. */
   note(namespace: string, id: string, alarm: StoredAlarm | undefined): void {
     this.#batch.set(`${namespace} ${id}`, { namespace, id, alarm });
     this.#timer ??= setTimeout(() => this.#writeLazily(), lazyMs).unref();
   }
 
-  /** Forgets what is not written yet. */
+  /** Drops the changes that are not written yet. */
   clear(): void {
     this.#batch = new Map();
   }
 
-  /** Resolves when everything noted is on disk. */
+  /** Resolves when all changes so far are on disk. */
   async write(): Promise<void> {
     this.#next ??= this.#writeAfter(this.#current);
     await this.#next;
@@ -50,7 +50,7 @@ export class AlarmWrites {
     this.#timer = undefined;
     unawaited(
       this.write().catch((error: unknown) => {
-        this.#logger.warn({ err: error }, "times of alarms could not be stored; they are stored later");
+        this.#logger.warn({ err: error }, "times of alarms could not be stored; trying again");
         this.#timer ??= setTimeout(() => this.#writeLazily(), lazyMs).unref();
       }),
     );

@@ -11,10 +11,10 @@ import { AlarmWrites } from "./alarm-writes.ts";
 import { clock } from "../../../platform/timers/clock.ts";
 import { earliest } from "../../../platform/timers/earliest.ts";
 
-/** Attempts after the first one: public. */
+/** Maximum number of attempts after the first one, as in the public service. */
 export const retriesMax = 6;
 const firstRetryMs = 2000;
-/** The longest time between attempts is 2 s × 2⁹. */
+/** The longest delay between attempts is 2 s × 2⁹, plus jitter. */
 const doublingsMax = 9;
 const jitter = 0.25;
 const timerMsMax = 60_000;
@@ -30,7 +30,7 @@ interface Alarm extends ActingObject {
   due: number;
   /** The stored time, for a restart: never later than `due`, or an object would be asked too late. */
   storedDue: number;
-  /** Attempts that count against the limit, and all attempts: those that the platform failed do not count. */
+  /** Failed attempts that count against the limit, and all failed ones: faults of the platform do not count. */
   retries: number;
   failures: number;
   origin: ActingOrigin;
@@ -51,8 +51,8 @@ export interface AlarmRunner {
 }
 
 /**
- * Runs the alarms of objects. The alarm itself is stored in its object, as part of the object's transactions. Here is
- * only when to ask: in memory, and in a table from which a restart continues.
+ * Runs the alarms of objects. The alarm itself is stored in its object, as part of the object's transactions. This class
+ * knows only when to ask each object, in memory and in a table that it reads after a restart.
  */
 export class Alarms {
   readonly #storage: Storage;
@@ -90,7 +90,7 @@ export class Alarms {
     }
   }
 
-  /** Forgets what it knows, and reads the table again. */
+  /** Drops all alarms in memory, and reads the table again. */
   async reset(): Promise<void> {
     for (const alarm of this.#alarms.values()) leaveLine(alarm);
     this.#alarms.clear();
@@ -116,7 +116,7 @@ export class Alarms {
     return this.#fire().map(({ namespace, id }) => ({ namespace, id }));
   }
 
-  /** Starts to run alarms. Returns the function that ends it. */
+  /** Starts to run alarms. Returns a function that stops it and writes the pending changes. */
   start(): () => Promise<void> {
     this.#isRunning = true;
     this.#set();
@@ -128,7 +128,7 @@ export class Alarms {
     };
   }
 
-  /** An object has set or deleted its alarm. Resolves when a restart would know it. Rejects if it cannot be stored. */
+  /** Records that an object has set or deleted its alarm. Resolves when the time is durable; rejects if it cannot be. */
   async note(object: ActingObject, notice: AlarmNotice): Promise<void> {
     if (this.#runner.ownerOf(object.namespace) === undefined)
       throw new Refusal("The namespace of Durable Objects does not exist any more.");
@@ -143,7 +143,7 @@ export class Alarms {
     await this.#writes.write();
   }
 
-  /** Asks an object for its alarm now: its data was replaced. The platform's own objects, such as databases, have none. */
+  /** Asks an object for its alarm now, after its data was replaced. The platform's own objects have no alarms. */
   ask(object: ActingObject): void {
     if (this.#runner.ownerOf(object.namespace) === undefined) return;
     const alarm = this.#alarms.get(keyOf(object)) ?? this.#add(object);
@@ -209,7 +209,7 @@ export class Alarms {
       if (alarm.due !== Infinity && alarm.state === "set") this.#heap.push(alarm.due, alarm);
   }
 
-  /** An alarm that runs stays known, so that its outcome is compared with later notices. */
+  /** Keeps running alarms, so that their outcomes are compared with later notices. */
   #remove(alarm: Alarm): void {
     if (alarm.state !== "running") this.#delete(alarm);
   }

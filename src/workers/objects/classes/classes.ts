@@ -12,7 +12,7 @@ export class ObjectClasses {
   readonly #byName = new Map<string, ObjectNamespace>();
   readonly #deleted = new Set<string>();
   readonly #changed = new Map<string, ObjectNamespace>();
-  /** Classes that a step has made, which no other one may make. */
+  /** Names of classes that a migration step has created, renamed or received; no other step may use them. */
   readonly #targets = new Set<string>();
 
   constructor(change: ObjectChange, own: readonly ObjectNamespace[], newId: (group: string) => string) {

@@ -42,7 +42,7 @@ export async function listObjects(
   return { objects, next: undefined };
 }
 
-/** 0 if nothing was stored. */
+/** Size of a database with its log in bytes; 0 if the object has stored nothing. */
 async function storedBytes(file: string): Promise<number> {
   // Pages that were not yet moved into the database are in its log.
   const [database, log] = await Promise.all([bytesOf(file), bytesOf(`${file}-wal`)]);

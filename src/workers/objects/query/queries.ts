@@ -6,7 +6,7 @@ import { moduleUrl } from "../../../platform/util/module-url.ts";
 import { objectErrors } from "../../scripts/versions/object-errors.ts";
 import { queryLimits, type QueryJob, type QueryReply, type QueryResult } from "./job.ts";
 
-/** Queries at the same time, for each account. Each is a process of about 50 MB. */
+/** Maximum number of concurrent queries of an account, and of all. Each takes a process of about 50 MB. */
 const accountMax = 2;
 const totalMax = 4;
 
@@ -34,7 +34,7 @@ export class ObjectQueries {
   }
 }
 
-/** A file without a log is read without locks, because it must not change. If it did, it is read again with locks. */
+/** A file without a log is read without locks. If the file has changed meanwhile, it is read again with locks. */
 async function read(file: string, question: Question): Promise<QueryResult> {
   const before = closedState(file);
   const isClosed = before !== undefined;
@@ -45,14 +45,14 @@ async function read(file: string, question: Question): Promise<QueryResult> {
   return JSON.parse(final.result) as QueryResult;
 }
 
-/** Differs after each write to a database that no process has open; undefined if one has. */
+/** A text that differs after each write to a database that no process has open; undefined if a process has it open. */
 function closedState(file: string): string | undefined {
   if (existsSync(`${file}-wal`)) return undefined;
   const { ino, size, mtimeNs } = statSync(file, { bigint: true });
   return `${ino} ${size} ${mtimeNs}`;
 }
 
-/** 0 if it cannot be told. */
+/** Resident memory of a process; 0 if unknown. */
 function residentBytes(pid: number | undefined): number {
   try {
     return Number(readFileSync(`/proc/${pid}/statm`, "latin1").split(" ")[1]) * pageBytes;

@@ -30,7 +30,7 @@ export class UnrestorableError extends Refusal {}
 /** The public text. */
 const withoutLog = "This Durable Object's storage back-end does not implement point-in-time recovery.";
 
-/** Brings objects back to earlier states, from the log of objects. A bookmark names a moment. */
+/** Restores earlier states of objects from the log of objects. A bookmark names a moment. */
 export class ObjectRecovery {
   readonly #log: OpenObjectLog | undefined;
   readonly #cells: ObjectCells;
@@ -40,7 +40,7 @@ export class ObjectRecovery {
   /** Restores of one object take place one after the other. */
   readonly #restoring = new Pauses();
 
-  /** For calls whose answers have bookmarks; undefined without a log. */
+  /** Creates bookmarks for the answers of calls; undefined without a log. */
   readonly answers: { bookmark: (object: ActingObject) => string } | undefined;
 
   constructor(
@@ -66,7 +66,7 @@ export class ObjectRecovery {
     return this.#awaited.targetOf(object) !== undefined;
   }
 
-  /** Answers an object's own question about its history. Rejects with an UnrestorableError. */
+  /** Answers an object's own request for a bookmark or a restore. Rejects with an UnrestorableError. */
   async answer(object: ActingObject, order: BookmarkOrder): Promise<string> {
     if (this.#log === undefined) throw new UnrestorableError(withoutLog);
     if (order.of === "now") return this.bookmark(object);
@@ -80,10 +80,12 @@ export class ObjectRecovery {
     return undoBookmarkAt(undo, ownerOf(object));
   }
 
-  /** Throws UnrestorableError if the setting is not set. */
+  /** Throws UnrestorableError if the setting object-log is not set. */
   #needed(): OpenObjectLog {
     if (this.#log === undefined)
-      throw new UnrestorableError("Earlier states are not kept: the setting object-log is not set");
+      throw new UnrestorableError(
+        "This installation keeps no earlier states, because its setting object-log is not set",
+      );
     return this.#log;
   }
 
@@ -117,8 +119,8 @@ export class ObjectRecovery {
   }
 
   /**
-   * Replaces the data of an object by its state at a moment. Requests in progress fail. Returns the bookmarks of the states
-   * before and after. Throws UnrestorableError, and then nothing has changed.
+   * Replaces the data of an object by its state at a moment. Requests in progress fail. Returns the bookmarks of the
+   * states before and after. If it throws an UnrestorableError, nothing has changed.
    */
   async restore(object: ActingObject, at: Stamp): Promise<{ before: string; after: string }> {
     const { log, ready } = this.#needed();
@@ -136,14 +138,14 @@ export class ObjectRecovery {
     );
   }
 
-  /** The object was deleted with its data. */
+  /** Call when an object was deleted with its data. */
   async forget(object: ActingObject): Promise<void> {
     await this.#awaited.forget(object);
   }
 
   /**
-   * Gives an object the state that it has asked for. Its host waits, and its facets are closed. If the log lacks the state
-   * by now, the object keeps its data. Rejects with an UnrestorableError then.
+   * Gives an object the state that it has asked for, while its host waits and its facets are closed. If the log no longer
+   * has the state, the object keeps its data. Rejects with an UnrestorableError then.
    */
   async restoreBeforeStart(object: ActingObject): Promise<void> {
     const { log, ready } = this.#needed();
@@ -179,9 +181,7 @@ export class ObjectRecovery {
       if (found !== undefined) return found;
     } catch (error) {
       if (error instanceof MissingFrames)
-        throw new UnrestorableError(
-          "The log does not have this moment: it has a gap then. Choose another moment",
-        );
+        throw new UnrestorableError("The log of objects has a gap at this moment. Choose another moment");
       if (error instanceof BackupError)
         throw new UnrestorableError(`${error.message} The present state stays.`, { cause: error });
       throw error;
@@ -199,7 +199,7 @@ const tooEarly = (earliest: Stamp | undefined): UnrestorableError =>
   new UnrestorableError(
     earliest === undefined
       ? "The log has no state of this database or object"
-      : `Expected a moment from ${new Date(msOf(earliest)).toISOString()} on, which is the earliest that the log has`,
+      : `Expected a moment from ${new Date(msOf(earliest)).toISOString()} on: the log of objects has no earlier one`,
   );
 
 /** The last part of an object's bookmarks: 32 hexadecimal digits. */

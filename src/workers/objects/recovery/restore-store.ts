@@ -6,8 +6,8 @@ import { keyOf, type ActingObject } from "../../../sandbox/objects/standing.ts";
 const undoneMax = 100;
 
 /**
- * Restores that objects have asked for, which take place before their next instances start. Stored, because the program
- * may end before, and kept afterwards, because the bookmark that undoes one was given out before it took place.
+ * Restores that objects have asked for. Each takes place before the object's next instance starts. They are stored,
+ * because the program may end earlier. They are kept afterwards, because the object has a bookmark to undo each restore.
  */
 export class AwaitedRestores {
   readonly #storage: Storage;
@@ -29,12 +29,12 @@ export class AwaitedRestores {
       this.#awaited.set(keyOf({ namespace: row.namespace_id, id: row.object_id }), row.target);
   }
 
-  /** The moment that an object gets before it starts; undefined if it goes on with its data. */
+  /** The moment to which an object is restored before it starts; undefined if it keeps its data. */
   targetOf(object: ActingObject): Stamp | undefined {
     return this.#awaited.get(keyOf(object));
   }
 
-  /** Replaces the restore that an object awaits. `undo`: the moment of this call. */
+  /** Replaces the restore that an object awaits. `undo` is the moment of this call. */
   async put(object: ActingObject, { target, undo }: { target: Stamp; undo: Stamp }): Promise<void> {
     await this.#storage.write(async (trx) => {
       await removeAwaited(trx, object);
@@ -66,7 +66,7 @@ export class AwaitedRestores {
     this.#awaited.set(keyOf(object), target);
   }
 
-  /** A restore begins: `before` is the last moment of the data that it replaces, unless an earlier attempt had begun. */
+  /** Records the start of a restore. `before` is the last moment of the replaced data; an earlier attempt's is kept. */
   async begin({ namespace, id }: ActingObject, before: Stamp): Promise<void> {
     await this.#storage.write((trx) =>
       trx
@@ -92,7 +92,7 @@ export class AwaitedRestores {
     this.#awaited.delete(keyOf(object));
   }
 
-  /** The object goes on with its data. */
+  /** Drops the awaited restore: the object keeps its data. */
   async cancel(object: ActingObject): Promise<void> {
     if (!this.#awaited.has(keyOf(object))) return;
     await this.#storage.write((trx) => removeAwaited(trx, object));
@@ -111,7 +111,7 @@ export class AwaitedRestores {
     this.#awaited.delete(keyOf(object));
   }
 
-  /** The last moment before the restore whose bookmark was given out at `undo`; undefined if it has not taken place. */
+  /** The last moment before the restore that was requested at `undo`; undefined if it has not taken place. */
   async beforeOf({ namespace, id }: ActingObject, undo: Stamp): Promise<Stamp | undefined> {
     const row = await this.#storage.read
       .selectFrom("object_restores")

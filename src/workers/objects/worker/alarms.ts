@@ -21,7 +21,7 @@ const alarmKey = "\u{10FFFF}selvedge alarm";
 /** workerd's times end here: 64 bits of nanoseconds since 1970. */
 const timeMax = 9_223_372_036_854;
 
-/** When an alarm is due, and a random number by which it differs from others that are due then. */
+/** When an alarm is due, and a random number that distinguishes it from others with the same time. */
 type Stored = [due: number, mark: number];
 
 interface Kv {
@@ -36,7 +36,7 @@ interface Waiting {
   waitUntil(promise: Promise<unknown>): void;
 }
 
-/** The alarm of one instance. workerd gives facets none. The gateway receives each change, and calls `fire`. */
+/** The alarm of one instance. workerd supports none in facets. The gateway receives each change, and calls `fire`. */
 export class Alarm {
   readonly #object: ObjectAddress;
   readonly #ctx: Waiting;
@@ -50,7 +50,7 @@ export class Alarm {
   /** Transactions in progress: what they have written may be rolled back. */
   #open = 0;
   #isChanged = false;
-  /** Calls of `fire` in progress: the gateway waits for their outcome, which says what is stored then. */
+  /** Calls of `fire` in progress: the gateway waits for their outcome, which has the alarm that is stored then. */
   #firing = 0;
   #telling: Promise<void> | undefined;
 
@@ -61,7 +61,7 @@ export class Alarm {
     this.#hasHandler = hasHandler;
   }
 
-  /** Set while the gateway does not know the last change: an answer that leaves now would promise too much. */
+  /** Pending until the gateway has the last change. Answers must wait for it, so that they promise nothing unstored. */
   get telling(): Promise<void> | undefined {
     return this.#telling;
   }
@@ -156,7 +156,7 @@ export class Alarm {
     if (this.#kv.delete(alarmKey)) this.#change();
   }
 
-  /** A script may have written something else. */
+  /** The stored alarm; undefined if there is none, or if the script has overwritten it. */
   #stored(): Stored | undefined {
     const stored = this.#kv.get(alarmKey) as Stored | undefined;
     return isArray(stored) && isFinite(stored[0]) && isFinite(stored[1]) ? stored : undefined;
@@ -194,10 +194,10 @@ export class Alarm {
     this.#ctx.waitUntil(telling);
   }
 
-  /** Tells the gateway what is stored. workerd sends the request after that is on disk. */
+  /** Sends the gateway the stored alarm. workerd delays the request until earlier writes are on disk. */
   async #tellAll(): Promise<void> {
     try {
-      // A synchronous transaction in progress may be rolled back; it has ended after this.
+      // Waits for the end of a synchronous transaction, which may be rolled back.
       await ready;
       while (this.#isChanged && this.#open === 0) {
         this.#isChanged = false;
@@ -209,7 +209,7 @@ export class Alarm {
   }
 }
 
-/** Lists end before the key of the alarm. */
+/** Hides the alarm's key from `list`. */
 export function hideAlarm(target: Listing): void {
   const native = target.list;
   define(target, "list", (options?: { end?: unknown } | null) =>

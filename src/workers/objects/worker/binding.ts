@@ -25,13 +25,13 @@ interface Binding {
   namespace_id?: string;
 }
 
-/** The wanted location of a namespace or an object. There is one location here, so they are checked and change nothing. */
+/** Locations that a script can ask for. They are validated but change nothing, because there is one location here. */
 const jurisdictions = ["eu", "fedramp", "us"];
 const locations = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"];
 
 /** A binding to a namespace of Durable Objects. */
 export function objectNamespace(_call: BindingFetch, { name, namespace_id }: Binding): object {
-  // Only while an upload is tried, its namespace may have no id yet.
+  // While a new upload is tried out, its namespace may have no id yet.
   const objects = (env as Record<string, unknown>)[name] as Objects;
   const { fetch } = objects; // saved, because a script may replace it on the prototype
   const send: Objects["fetch"] = async (request, init) => apply(fetch, objects, [request, init]);

@@ -39,7 +39,7 @@ interface NativeFacet {
 /** workerd's class of an object of this script; a call gives it props. */
 type NativeClass = (options: { props: object }) => object;
 
-/** The classes that `ctx.exports` has shown, with their props. */
+/** The classes that `ctx.exports` has returned, with their props. */
 const classes = new WeakMap<object, { native: NativeClass; props: unknown }>();
 
 /** The exported classes of objects. */
@@ -54,7 +54,7 @@ export function exportsOf(native: Record<string, unknown> | undefined): object |
   const shown = create(null) as Record<string, unknown>;
   for (let i = 0; i < names.length; i++)
     shown[names[i]!] = classOf(native[`Object:${names[i]!}`] as NativeClass, {});
-  // Other exports are named, so that their use says why it fails.
+  // Other exports throw an error that explains why they cannot be used.
   return new NativeProxy(shown, {
     get: (of, name): unknown =>
       typeof name === "symbol" || name in of

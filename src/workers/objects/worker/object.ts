@@ -23,7 +23,7 @@ const alarms = new WeakMap<object, Alarm>();
 const scripts = new WeakMap<object, string>();
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
-/** The parameters of an instance from its host, or from an object with facets. */
+/** The parameters of an instance: from its host, or for a facet from its object. */
 interface GivenProps extends InstanceProps {
   facet?: FacetOptions;
 }
@@ -61,7 +61,7 @@ export const facetOf = (exported: unknown, name: string, other: unknown): unknow
 
 /**
  * The class that workerd runs for a script's class of Durable Objects. Each event runs within the run that the gateway
- * began for it, so that what the object fetches is its own.
+ * began for it, so that the object's requests belong to that run.
  */
 export function objectOf(exported: unknown, name: string): ObjectClass {
   const Base = classOf(exported);
@@ -77,7 +77,7 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
     readonly #waitUntil: WaitUntil;
     /** Undefined in a facet. */
     readonly #alarm: Alarm | undefined;
-    /** Number of events that no request began. Those of a facet and of its object must differ. */
+    /** Number of the last event that no request began. A facet and its object must use different numbers. */
     #events: number;
 
     constructor(ctx: Context, env: object) {
@@ -124,7 +124,7 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
 function classOf(exported: unknown): ObjectClass {
   if (typeof exported === "function") return exported as ObjectClass;
   throw new NativeTypeError(
-    "A class of Durable Objects that the script declared is not exported as a class.",
+    "The script declares a class of Durable Objects, but exports something else under its name.",
   );
 }
 
@@ -149,7 +149,7 @@ interface InstanceParts {
   alarmOf: (instance: object) => Alarm | undefined;
 }
 
-/** Wraps the handlers that the class has: workerd looks at which there are. */
+/** Wraps only the handlers that the class has, because workerd checks which handlers exist. */
 function wrapHandlers(
   Instance: ObjectClass,
   handlers: Record<string, unknown>,
@@ -204,7 +204,7 @@ const define = (target: object, name: string, value: unknown): void => {
   defineProperty(target, name, { value, writable: true, configurable: true });
 };
 
-/** Follows a path as workerd does: members of the class, then what they return. */
+/** Follows a path as workerd does: a member of the class, then members of its value. */
 function reach(instance: object, path: readonly string[], args: unknown[] | null): unknown {
   let owner: unknown = instance;
   for (let i = 0; i < path.length - 1; i++) owner = member(owner, path[i]!);

@@ -15,7 +15,7 @@ const isAsked = (name: PropertyKey): boolean => name === "then" || name === "toJ
 
 /** Class names of bindings. */
 const bindings = new WeakMap<object, string>();
-/** Those whose methods are those of another script or object. */
+/** Class names of bindings that have the methods of another script or object. */
 const stubs = new WeakSet();
 const { get: getName, set: setName } = WeakMap.prototype;
 const { add, has } = WeakSet.prototype;

@@ -1,10 +1,11 @@
 /*
- * The caches of scripts hold nothing, as publicly on workers.dev: match() finds nothing, put() checks and reads what it
- * is given, delete() has nothing to delete. Programs such as SvelteKit's adapter ask a cache before every answer.
+ * The caches of scripts store nothing, as in the public service on workers.dev: match() finds nothing, put() only checks
+ * and reads its arguments, and delete() returns false. Programs such as SvelteKit's adapter look into a cache before
+ * every answer.
  */
 let isSaid = false;
 
-/** Throws a TypeError for what is no request and no address. */
+/** Throws a TypeError if the value is neither a request nor a URL. */
 const check = (request: RequestInfo): Request => new Request(request);
 
 const methods = {
@@ -19,7 +20,7 @@ const methods = {
     if (response.headers.get("vary")?.includes("*") === true)
       throw new TypeError('Cannot cache a response with "Vary: *".');
     if (response.bodyUsed) throw new TypeError("Cannot cache a response whose body has been read.");
-    if (!isSaid) console.warn("The caches of scripts hold nothing here: put() keeps no response.");
+    if (!isSaid) console.warn("Caches of scripts are not supported here: put() stores no response.");
     isSaid = true;
     await response.body?.pipeTo(new WritableStream());
   },

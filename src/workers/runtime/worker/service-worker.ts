@@ -78,7 +78,7 @@ async function dispatch(
   const waitUntil = (given: unknown): void => {
     if (isOver) return ctx.waitUntil(given as Promise<unknown>);
     const promise = NativePromise.resolve(given);
-    promise.catch(() => {}); // handled in its turn
+    promise.catch(() => {}); // `settle` handles the rejection later
     waiting.push(promise);
   };
   const event = eventOf(kind, ctx, { ...members, waitUntil });
@@ -91,7 +91,7 @@ async function dispatch(
     }
   };
   for (const listener of listeners) await settle(() => call(listener, event));
-  // Each may add others.
+  // Work may pass further promises to `waitUntil`.
   for (let i = 0; i < waiting.length; i++) await settle(() => waiting[i]);
   isOver = true;
   if (failure !== undefined) throw failure.error;

@@ -189,7 +189,7 @@ const scriptDomainOperations = [
     audit: "none",
     method: "POST",
     path: `${script}/domains/changeset`,
-    summary: "Ask what a list of host names would change for a script",
+    summary: "Preview the changes that a list of host names would make for a script",
     access: editAccess,
     query: z.object({ replace_state: z.enum(["true", "false"]).optional() }),
     body: OriginsSchema,

@@ -19,7 +19,7 @@ export class Subdomains {
   #byAccount = new Map<string, string | null>();
   #byName = new Map<string, string>();
 
-  /** `gives`: whether this process gives subdomains to accounts without. Only main writes. */
+  /** `gives`: whether this process gives subdomains to accounts without one. Only main does. */
   constructor(storage: Storage, accounts: Accounts, gives = true) {
     this.#gives = gives;
     this.#storage = storage;

@@ -21,8 +21,8 @@ export function zoneOfHost(call: AnyCall, { zone_id, zone_name }: NamedZone, hos
 }
 
 /**
- * Throws unless the caller may edit what leads to scripts in a zone. The path names only the account, so this
- * is checked here.
+ * Throws unless the caller may edit the routes and domains of scripts in a zone. The path of the operation names only the
+ * account, so its declaration cannot check this.
  */
 export function requireRoutesEdit({ actor }: AnyCall, { id, accountId, name }: Zone): void {
   if (actor.can("workers_routes:edit", { zoneId: id, accountId })) return;

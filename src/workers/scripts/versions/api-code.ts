@@ -55,7 +55,7 @@ export function codeOperations(collection: ScriptCollection): Operation<ScriptSe
       id: `${collection.id}_upload`,
       method: "PUT",
       path,
-      summary: `Upload a ${collection.noun} and put it to work`,
+      summary: `Upload a ${collection.noun} and deploy it`,
       access: editAccess,
       query: UploadQuery,
       body: UploadBody,

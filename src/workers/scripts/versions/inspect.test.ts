@@ -6,19 +6,19 @@ const js = (name: string, content: string): Module => ({ name, kind: "js", conte
 const look = async (main: string, ...others: Module[]) =>
   inspect([js("main.js", main), ...others], "main.js");
 
-describe("what a script's source shows", () => {
+describe("the handlers and exports of a script's source", () => {
   it.each<[what: string, code: string, handlers: string[]]>([
     ["an object", "export default { fetch() {}, async scheduled() {}, other() {} }", ["fetch", "scheduled"]],
     ["a name", "const worker = { fetch: () => {} }; export default worker", ["fetch"]],
     ["a name that is exported as default", "const w = { queue() {} }; export { w as default }", ["queue"]],
     ["a class", "export default class extends X { fetch() {} tail() {} static a() {} }", ["fetch", "tail"]],
-    ["what a framework makes", "import { make } from 'node:x'; export default make()", ["fetch"]],
+    ["a value that a framework creates", "import { make } from 'node:x'; export default make()", ["fetch"]],
     ["an object with more spread into it", "export default { ...rest }", ["fetch"]],
   ])("%s", async (_what, code, handlers) => {
     expect(await look(code)).toMatchObject({ handlers });
   });
 
-  it("follows what other modules export", async () => {
+  it("include those that other modules export", async () => {
     const found = await look(
       'export { handler as default, Flow } from "./lib/all.js"; export * as more from "./lib/all.js";',
       js(
@@ -34,7 +34,7 @@ describe("what a script's source shows", () => {
     });
   });
 
-  it("knows no names where all of another module's are exported", async () => {
+  it("are unknown if a module exports all names of another one", async () => {
     expect(await look('export * from "./a.js"', js("a.js", "export default 1"))).toMatchObject({
       exportNames: undefined,
     });
@@ -42,7 +42,7 @@ describe("what a script's source shows", () => {
 
   it.each<[what: string, code: string, fault: string]>([
     ["does not parse", "export default {\n  a b\n}", "Uncaught SyntaxError: Unexpected token at main.js:2:5"],
-    ["imports what is not there", 'import "./a.js"; export default {fetch(){}}', 'No such module "./a.js"'],
+    ["imports a missing module", 'import "./a.js"; export default {fetch(){}}', 'No such module "./a.js"'],
     [
       "exports nothing that handles",
       "export const a = 1; export default function () {}",
@@ -57,7 +57,7 @@ describe("what a script's source shows", () => {
     expect((await look(code)) as { fault: string }).toMatchObject({ fault: expect.stringContaining(fault) });
   });
 
-  it("lets in what the runtime has", async () => {
+  it("may come with imports of modules that the runtime has", async () => {
     const code =
       'import "node:buffer"; import "cloudflare:workers"; import "fs"; import x from "./data.txt"; export default { fetch() {} }';
     expect(await look(code, { name: "data.txt", kind: "text", content: "" })).toMatchObject({

@@ -100,7 +100,7 @@ const unsupported = ["streaming_tail_consumers", "cache_options", "capnp_schema"
 /** Fields that are stored and shown without effect, with the message for the client when they are used. */
 const keptOnly: Readonly<Record<string, string>> = {
   placement: "scripts run where the installation is",
-  observability: "no logs are stored here; watch them while they come, as with wrangler tail",
+  observability: "no logs are stored here; use live logs instead, for example with wrangler tail",
 };
 
 type Common = z.output<typeof SettingsInputSchema>;

@@ -85,7 +85,7 @@ export interface ObjectPlan {
   write(): Promise<void>;
 }
 
-/** Durable Objects of new versions. Their room sets it, since this room does not know them. */
+/** Plans the Durable Objects of a new version. Set by the capability of objects, which this room cannot import. */
 export type PlanObjects = (change: ObjectChange) => Promise<ObjectPlan>;
 
 /** The plan of a version that neither has nor uses objects. */

@@ -7,7 +7,7 @@ const type = z.literal("durable-object");
 const storage = z.enum(["sqlite", "legacy-kv"]);
 const scriptName = z.string().min(1).max(255);
 
-/** One class of Durable Objects in `exports` of an upload: what it shall be. */
+/** The wanted state of one class of Durable Objects, from `exports` of an upload. */
 const ExportSchema = z.union([
   z.strictObject({ type, state: z.literal("created").optional(), storage }),
   z.strictObject({ type, state: z.literal("deleted") }),

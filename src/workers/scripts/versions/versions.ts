@@ -44,7 +44,7 @@ const withSettings = (
   annotations: change.annotations ?? {},
 });
 
-/** Whether the code must start again: it, or how the runtime behaves, has changed. */
+/** Whether the code must be started again, because the code or the behaviour of its runtime has changed. */
 const startsAgain = ({ code, compatibilityDate, compatibilityFlags }: Revision): boolean =>
   code !== undefined || compatibilityDate !== undefined || compatibilityFlags !== undefined;
 
@@ -64,7 +64,7 @@ export class Versions {
   readonly #manifests: AssetManifests;
   readonly #needs: ((trx: Write, versionIds: readonly string[]) => Promise<readonly string[]>)[] = [];
   readonly #startCode: Start;
-  /** The capability of objects sets it, since this room does not know them. */
+  /** Set by the capability of objects, which this room cannot import. */
   planObjects: PlanObjects = planWithoutObjects;
   /** Maximum size of an upload. */
   readonly uploadBytesMax: number;

@@ -97,7 +97,7 @@ async function reported(run: Collecting): Promise<void> {
 }
 
 async function ended({ left }: Collecting): Promise<void> {
-  // Waited-for work may add more.
+  // Work may pass further promises to `waitUntil`.
   while (left.size > 0) await Promise.all(left);
   apply(remove, collecting, [currentRun()]);
 }
@@ -118,7 +118,7 @@ export function watchWork(promise: Promise<unknown>): void {
   if (run !== undefined) watchOf(run, promise);
 }
 
-/** As `traced`, for an event of an object: its `ctx` is of several runs, and its exceptions reach no gateway. */
+/** As `traced`, for an event of an object: several runs share its `ctx`, and its exceptions reach no gateway. */
 export async function tracedInObject<T>(
   waitUntil: Waiting["waitUntil"],
   handle: () => T | Promise<T>,
@@ -135,13 +135,13 @@ export async function tracedInObject<T>(
   }
 }
 
-/** There was no live log at the last question, so the next one comes after this time. */
+/** The gateway is not asked before this time, because it answered that no live log was open. */
 let askAfter = 0;
 const askEveryMs = 5000;
 
 /**
- * Runs a handler of an event that no request began, such as a message of a WebSocket: whether there is a live log is not
- * known. If the handler logs or throws, the gateway is asked.
+ * Runs a handler of an event that no request began, such as a message of a WebSocket. The isolate does not know whether a
+ * live log is open, so it sends the logs to the gateway if the handler logs or throws.
  */
 export async function perhapsTraced<T>(
   waitUntil: Waiting["waitUntil"],
