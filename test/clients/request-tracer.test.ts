@@ -330,3 +330,27 @@ it("agrees with the edge for any request", async () => {
     { numRuns: 60 },
   );
 });
+
+it("leaves an entry in the audit log for a request that is sent, without its credentials", async () => {
+  const since = new Date(Date.now() - 1000).toISOString();
+  const url = "http://user:hidden@www.traced.example/sent?token=hidden&kept=1";
+  await trace(url, { skip_response: true });
+  await trace(url, { method: "PUT", headers: { authorization: "hidden" }, skip_response: false });
+  const entries = await Array.fromAsync(
+    server.client.accounts.logs.audit.list({ account_id, since, before: "2100-01-01" }),
+  );
+  const own = entries.filter((entry) => JSON.stringify(entry).includes("/sent"));
+  expect(own).toMatchObject([
+    {
+      action: { result: "success", description: expect.stringContaining("Trace a request") },
+      resource: {
+        request: {
+          method: "PUT",
+          url: "http://REDACTED@www.traced.example/sent?token=REDACTED&kept=1",
+          headers: "[not shown]",
+        },
+      },
+    },
+  ]);
+  expect(JSON.stringify(own)).not.toContain("hidden");
+});

@@ -79,6 +79,8 @@ export interface Operation<S = never> extends Common {
   body: z.ZodType | undefined;
   bodyKind: BodyKind;
   bodyOptional: boolean;
+  /** Whether a call with this body only looks, so that it leaves no entry in the audit log. */
+  isDry?: (body: never) => boolean;
   answer: "result" | "page" | "raw";
   result: z.ZodType | undefined;
   /** The codes of the errors of its domain. */
@@ -96,6 +98,7 @@ interface Declared<Q, B> extends Common {
   body?: B;
   bodyKind?: BodyKind;
   bodyOptional?: boolean;
+  isDry?: (body: B extends z.ZodType ? z.output<B> : undefined) => boolean;
 }
 
 /**

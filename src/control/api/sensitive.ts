@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { withoutSecrets as withoutCredentials } from "../../platform/access-log/redact.ts";
 
 /** The mark of a field in openapi.json whose value is never shown again: not in the audit log, not in errors. */
 const mark = "x-sensitive";
@@ -105,6 +106,7 @@ export function isSensitiveAt(schema: z.ZodType, path: readonly PropertyKey[]): 
   return shape?.isSensitive === true;
 }
 
+const isUrl = /^[a-z][a-z\d+.-]*:\/\//i;
 const textMax = 256;
 const itemsMax = 20;
 const depthMax = 12;
@@ -131,7 +133,9 @@ export function withoutSecrets(value: unknown, shape: Shape | undefined, depth =
     );
   }
   if (!shape.isShown) return "[not shown]";
-  return typeof value === "string" && value.length > textMax ? `${value.slice(0, textMax)}…` : value;
+  if (typeof value !== "string") return value;
+  const text = isUrl.test(value) ? withoutCredentials(value) : value;
+  return text.length > textMax ? `${text.slice(0, textMax)}…` : text;
 }
 
 /** JSON of an object within a size in bytes. The longest fields are left out until it fits. */

@@ -9,7 +9,7 @@ import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
 import { unwitnessed } from "../../platform/storage/witness.ts";
 import type { Zones } from "../zones/zones.ts";
 import { isAudited, isBookkeeping } from "./describe.ts";
-import { newEntryId } from "./entry-id.ts";
+import { newEntryId, timeOfEntry } from "./entry-id.ts";
 import { entryOfCall, entryOfSystem, foreignChanges, type AuditedCall } from "./entry.ts";
 import { networkOf, Refusals } from "./refusals.ts";
 import * as store from "./store.ts";
@@ -54,6 +54,8 @@ export interface AuditOptions {
 }
 
 const removedAtOnce = 500;
+/** An id of an entry is committed at most so long after its time, and its transaction. */
+const freshMs = 1000;
 
 /**
  * The audit log: who changed what. The entry of a call is written in the call's first transaction, so it
@@ -88,7 +90,7 @@ export class Audit {
     { before, statusOf }: CallReader,
     handle: () => Promise<T>,
   ): Promise<T> {
-    if (!this.#isKept || !isAudited(operation)) return handle();
+    if (!this.#isKept || !isAudited(operation, call.body)) return handle();
     const recording: Recording = {
       operation,
       call,
@@ -184,7 +186,9 @@ export class Audit {
     result: unknown,
   ): Promise<void> {
     const { operation, call, before } = recording;
-    recording.entryId ??= newEntryId();
+    // An attempt before was rolled back. Readers of the log pass over ids in their order, and would miss an old one.
+    if (recording.entryId === undefined || clock.now() - timeOfEntry(recording.entryId) > freshMs)
+      recording.entryId = newEntryId();
     const told = { id: recording.entryId, before, changes, result };
     const entry = entryOfCall(operation, call, told, this.#options);
     recording.accountId = entry.account_id;

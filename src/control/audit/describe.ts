@@ -11,9 +11,9 @@ export interface Described {
   idParameter: string | undefined;
 }
 
-/** Whether calls of an operation leave an entry when they succeed. */
-export const isAudited = ({ method, audit, isRefusal }: Operation): boolean =>
-  method !== "GET" && audit !== "none" && isRefusal !== true;
+/** Whether a call of an operation leaves an entry when it succeeds. */
+export const isAudited = ({ method, audit, isRefusal, isDry }: Operation, body: unknown): boolean =>
+  method !== "GET" && audit !== "none" && isRefusal !== true && isDry?.(body as never) !== true;
 
 const described = new WeakMap<Operation, Described>();
 

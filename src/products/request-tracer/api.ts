@@ -132,7 +132,9 @@ const traceOperation = operation({
   path: "/accounts/{account_id}/request-tracer/trace",
   summary: "Trace a request through the configuration of its zone",
   access: { scope: "account", permission: "request_tracer:read" },
-  audit: "none",
+  // The request that it sends may change something at an origin or in a script.
+  audit: "ahead",
+  isDry: ({ skip_response }) => skip_response === true,
   bodyBytesMax: 2 * bodyMax,
   body: BodySchema,
   result: z.object({ status_code: z.int().optional(), trace: z.array(StepSchema) }),

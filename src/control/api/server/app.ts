@@ -244,11 +244,11 @@ async function perform(
 function lookAt(
   operation: Operation,
   result: unknown,
-  { incoming, isAudited: hasEntry }: AuditedCall,
+  { incoming, body, isAudited: hasEntry }: AuditedCall,
   { onAnswer, validateResults }: ApiOptions,
 ): void {
   onAnswer?.(operation, result, incoming);
-  if (validateResults === true && isAudited(operation) && hasEntry !== true)
+  if (validateResults === true && isAudited(operation, body) && hasEntry !== true)
     throw new Error(`a call of ${operation.id} left no entry in the audit log`);
   if (validateResults === true && operation.answer !== "raw") checkResult(operation, result);
 }
