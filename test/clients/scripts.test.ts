@@ -153,6 +153,11 @@ describe("an uploaded script", () => {
       await settings.edit(name, { account_id, observability: { enabled: true }, tags: null }),
     ).toMatchObject({ observability: { enabled: true }, tags: [] });
     expect(await settings.get(name, { account_id })).toMatchObject({ observability: { enabled: true } });
+    expect(await settings.edit(name, { account_id, logpush: true })).toMatchObject({ logpush: true });
+    expect(await settings.get(name, { account_id })).toMatchObject({
+      logpush: true,
+      observability: { enabled: true },
+    });
     const path = `/accounts/${account_id}/workers/scripts/${name}`;
     expect(await client.put(`${path}/usage-model`, { body: { usage_model: "unbound" } })).toMatchObject({
       result: { usage_model: "unbound", user_limits: { cpu_ms: 20 } },

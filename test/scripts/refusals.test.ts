@@ -81,7 +81,6 @@ describe("uploads", () => {
       10021,
       "tail_consumers are not supported here",
     ],
-    ["logpush", { logpush: true }, 10021, "logpush is not supported here"],
     ["a CPU limit of nothing", { limits: { cpu_ms: 0 } }, 9207, "limits.cpu_ms"],
     ["an unknown limit", { limits: { memory: 1 } }, 9207, 'Unknown field "memory"'],
     ["a tag with a comma", { tags: ["a,b"] }, 9207, "tags.0"],

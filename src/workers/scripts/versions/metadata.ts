@@ -192,11 +192,13 @@ function readCommon(given: Common): VersionInput & { settings: Partial<ScriptSet
 export function readScriptSettings(
   given: Pick<Common, "logpush" | "observability" | "tail_consumers">,
 ): Partial<ScriptSettings> {
-  if (given.logpush === true)
-    throw scriptErrors.invalid("logpush is not supported here", "/metadata/logpush");
   if ((given.tail_consumers?.length ?? 0) > 0)
     throw scriptErrors.invalid("tail_consumers are not supported here", "/metadata/tail_consumers");
-  return given.observability === undefined ? {} : { observability: given.observability };
+  const { logpush, observability } = given;
+  return {
+    ...(logpush === undefined ? {} : { logpush }),
+    ...(observability === undefined ? {} : { observability }),
+  };
 }
 
 async function readCode(
