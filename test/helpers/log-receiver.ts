@@ -38,18 +38,19 @@ export const recordsOf = ({ uploads }: Pick<LogReceiver, "uploads">): Record<str
       .map((line) => JSON.parse(line) as Record<string, unknown>),
   );
 
-export async function startLogReceiver(): Promise<LogReceiver> {
+/** Given an address, its certificate is for this address, which is in its URL. */
+export async function startLogReceiver(address?: "::1"): Promise<LogReceiver> {
   const folder = mkdtempSync(join(tmpdir(), "selvedge-receiver-"));
   const authority = openLocalAuthority(join(folder, "authority"));
-  const { certificate, privateKey } = authority.issue(["logs.localhost"]);
+  const { certificate, privateKey } = authority.issue([address ?? "logs.localhost"]);
   const caFile = join(folder, "ca.pem");
   writeFileSync(caFile, authority.certificate);
   const server = createServer({ cert: certificate, key: privateKey }, (request, response) => {
     take(request, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, address ?? "127.0.0.1", resolve));
   const receiver: LogReceiver = {
-    url: `https://logs.localhost:${(server.address() as AddressInfo).port}/logs`,
+    url: `https://${address === undefined ? "logs.localhost" : `[${address}]`}:${(server.address() as AddressInfo).port}/logs`,
     caFile,
     uploads: [],
     attempts: 0,

@@ -175,7 +175,8 @@ const alerts: readonly Alert[] = [
     name: "SelvedgeLogpushEventsDropped",
     expression: "increase(selvedge_logpush_dropped_events_total[15m]) > 0",
     severity: "ticket",
-    summary: "Events of the Logpush data set {{ $labels.data_set }} are missing",
+    summary:
+      "Events of the Logpush data set {{ $labels.data_set }} of the account {{ $labels.account }} are missing",
     action: "Look for failing jobs, and check the disk. --logpush-spool-megabytes limits the waiting events.",
   },
   {

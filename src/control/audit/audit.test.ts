@@ -1,11 +1,12 @@
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { pino } from "pino";
 import { z } from "zod";
 import { describeStorage } from "../../../test/helpers/storage-matrix.ts";
 import { operationsFor, type Operation } from "../api/operation.ts";
 import { Accounts } from "../accounts/accounts.ts";
 import { boundedJson, sensitive, shapeOf, withoutSecrets } from "../api/sensitive.ts";
-import type { Storage } from "../../platform/storage/storage.ts";
+import type { Change, Storage } from "../../platform/storage/storage.ts";
+import { setTime } from "../../platform/timers/clock.ts";
 import { Audit } from "./audit.ts";
 import type { AuditedCall } from "./entry.ts";
 import { firstIdAt, newEntryId, timeOfEntry } from "./entry-id.ts";
@@ -234,4 +235,38 @@ it("an IPv6 network has one key, however its addresses are written", () => {
     expect(networkOf(address)).toBe("2001:db8:0:0");
   expect(networkOf("2001:db8:1:2:3:4:5:6")).toBe("2001:db8:1:2");
   expect(["192.0.2.1", "::ffff:192.0.2.1", ""].map(networkOf)).toEqual(["192.0.2.1", "::ffff:192.0.2.1", ""]);
+});
+
+// At the end, because ids never go back in time.
+describeStorage("an entry of the audit log after a rolled-back transaction", (open) => {
+  /** Fails after its entry was added. */
+  const writeThatRollsBack = async (storage: Storage): Promise<void> => {
+    const { writeHooks } = storage;
+    const around: typeof writeHooks.around = async (run, changes) => {
+      await writeHooks.around(run, changes);
+      throw new Error("no commit");
+    };
+    storage.writeHooks = { ...writeHooks, around };
+    // PostgreSQL refuses the text in its log of changes, which is the last statement.
+    const change = { kind: "meta", id: "\0" } as unknown as Change;
+    await storage
+      .write(async (_trx, changed) => changed(change))
+      .finally(() => (storage.writeHooks = writeHooks));
+  };
+
+  it("has the time of its own transaction", async () => {
+    const storage = await open();
+    const directory = { accounts: new Accounts(storage), zones: { find: () => undefined } };
+    const audit = new Audit({ storage, ...directory, logger: pino({ level: "silent" }) });
+    onTestFinished(() => setTime());
+    const startMs = Date.now();
+    await audit.perform(edit, call(), { before: async () => null, statusOf: () => 500 }, async () => {
+      await expect(writeThatRollsBack(storage)).rejects.toThrow();
+      setTime(() => startMs + 60_000);
+      await storage.write((trx) => trx.insertInto("meta").values({ key: "late", value: "" }).execute());
+    });
+    const [entry] = await storage.read.selectFrom("audit_logs").select("id").execute();
+    expect(timeOfEntry(entry!.id)).toBeGreaterThanOrEqual(startMs + 60_000);
+    await storage.close();
+  });
 });

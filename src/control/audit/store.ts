@@ -4,6 +4,7 @@ import type { Read, Write } from "../../platform/storage/storage.ts";
 import { firstIdAt } from "./entry-id.ts";
 import type { AuditLogsTable } from "./tables.ts";
 
+/** A row of the audit log. */
 export type AuditEntry = Selectable<AuditLogsTable>;
 type Column = keyof AuditLogsTable;
 

@@ -1,6 +1,5 @@
-import { logResource, type AuditLog } from "../../control/audit/api-v1.ts";
 import { firstIdAt } from "../../control/audit/entry-id.ts";
-import { listBetween } from "../../control/audit/store.ts";
+import { listBetween, type AuditEntry } from "../../control/audit/store.ts";
 import { onOneNode } from "../../platform/storage/dialects.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { clock } from "../../platform/timers/clock.ts";
@@ -18,40 +17,70 @@ const settledMs = { sqlite: 3000, postgres: 60_000 };
 
 /**
  * Writes new entries of the audit log to spools, on one node at a time. No entry is lost, because the log is
- * in the database, and the position in it is stored only after the entries are in a spool.
+ * in the database, and the position in it is stored only after the entries are in a spool. Jobs of an account
+ * at one position share one reading.
  */
 export class AuditFeed {
   readonly #storage: Storage;
   readonly #jobs: LogpushJobs;
   readonly #spool: LogSpool;
-  readonly #collector: Collector<AuditLog>;
+  readonly #collectors: readonly Collector<AuditEntry>[];
 
-  constructor(storage: Storage, jobs: LogpushJobs, spool: LogSpool, collector: Collector<AuditLog>) {
+  constructor(
+    storage: Storage,
+    jobs: LogpushJobs,
+    spool: LogSpool,
+    collectors: readonly Collector<AuditEntry>[],
+  ) {
     this.#storage = storage;
     this.#jobs = jobs;
     this.#spool = spool;
-    this.#collector = collector;
+    this.#collectors = collectors;
   }
 
   async tick(): Promise<void> {
-    const receivers = [...this.#collector.receivers];
+    const receivers = this.#collectors.flatMap((collector) => [...collector.receivers]);
     if (receivers.length === 0) return;
     await onOneNode(this.#storage, "logpush", async () => {
-      for (const receiver of receivers) await this.#feed(receiver);
+      const cursors = await this.#jobs.cursors();
+      const before = firstIdAt(clock.now() - settledMs[this.#storage.engine]);
+      const places = Map.groupBy(receivers, ({ job }) => {
+        const after = cursors.get(job.id) ?? firstIdAt(job.createdOn);
+        return `${job.accountId} ${after}`;
+      });
+      for (const [place, together] of places) {
+        const [accountId, after] = place.split(" ") as [string, string];
+        await this.#feed(together, accountId, { after, before });
+      }
     });
   }
 
-  async #feed({ job, recordOf, writer }: Receiver<AuditLog>): Promise<void> {
-    let after = (await this.#jobs.cursorOf(job)) ?? firstIdAt(job.createdOn);
-    const before = firstIdAt(clock.now() - settledMs[this.#storage.engine]);
+  async #feed(
+    receivers: readonly Receiver<AuditEntry>[],
+    accountId: string,
+    { after, before }: { after: string; before: string },
+  ): Promise<void> {
+    let position = after;
     for (;;) {
-      if (!this.#spool.hasRoom(job.id)) return; // a later call reads the entries
-      const rows = await listBetween(this.#storage.read, job.accountId, { after, before, limit: rowsMax });
+      // A later call reads the entries for jobs without room.
+      const ready = receivers.filter(({ job }) => this.#spool.hasRoom(job));
+      if (ready.length === 0) return;
+      const rows = await listBetween(this.#storage.read, accountId, {
+        after: position,
+        before,
+        limit: rowsMax,
+      });
       if (rows.length === 0) return;
-      await writer.write(rows.flatMap((row) => recordOf(logResource(row)) ?? []));
-      after = rows.at(-1)!.id;
-      await this.#jobs.setCursor(job, after);
-      if (rows.length < rowsMax) return;
+      await Promise.all(
+        ready.map(async ({ recordOf, writer }) => writer.write(rows.flatMap((row) => recordOf(row) ?? []))),
+      );
+      position = rows.at(-1)!.id;
+      await this.#jobs.setCursor(
+        ready.map(({ job }) => job),
+        position,
+      );
+      // A job that had no room is at another position now.
+      if (rows.length < rowsMax || ready.length < receivers.length) return;
     }
   }
 }

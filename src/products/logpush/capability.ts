@@ -21,6 +21,7 @@ import { logpushOperations } from "./api.ts";
 import { AuditFeed } from "./audit-feed.ts";
 import { Collector } from "./collector.ts";
 import { auditLogs } from "./data-sets/audit-logs.ts";
+import { auditLogsV2 } from "./data-sets/audit-logs-v2.ts";
 import { dnsLogs } from "./data-sets/dns-logs.ts";
 import { httpRequests } from "./data-sets/http-requests.ts";
 import { workersTraceEvents } from "./data-sets/workers-trace-events.ts";
@@ -83,6 +84,7 @@ export const logpushCollection = capability({
     const runs = new Collector({ dataSet: workersTraceEvents, ...options });
     const { edgeLog } = needed;
     jobs.onActive((active) => {
+      spool.setActive(active);
       const own = active.filter(({ dataSet }) => dataSet === "http_requests");
       edgeLog.read(
         requests.use(own)
@@ -128,15 +130,20 @@ export const logpush = capability({
     });
     const { logpushJobs: jobs, logpushSpool: spool } = needed;
     const options = { spool, intervalMs: intervalMs(config) };
-    const entries = new Collector({ dataSet: auditLogs, ...options });
+    const audits = {
+      audit_logs: new Collector({ dataSet: auditLogs, ...options }),
+      audit_logs_v2: new Collector({ dataSet: auditLogsV2, ...options }),
+    };
+    const entries = Object.values(audits);
     const queries = new Collector({ dataSet: dnsLogs(config.colo), ...options });
     jobs.onActive((active) => {
       const of = (name: DataSetName) => active.filter(({ dataSet }) => dataSet === name);
-      entries.use(of("audit_logs"));
+      audits.audit_logs.use(of("audit_logs"));
+      audits.audit_logs_v2.use(of("audit_logs_v2"));
       readQueries(needed.nameServer, queries, of("dns_logs"));
     });
     return {
-      logpushCollectors: [entries, queries],
+      logpushCollectors: [...entries, queries],
       auditFeed: new AuditFeed(needed.storage, jobs, spool, entries),
       logpushOwnership: new BucketOwnership((text) => needed.tokens.hash(text), sender),
       uploader: new Uploader({

@@ -88,7 +88,7 @@ export class Collector<Event> {
     const writers = dataSet.writers(output.timestampFormat);
     const format = recordFormatter(output, writers);
     const { sampleRate } = output;
-    const writer = spool.writer(job.id, job.dataSet, {
+    const writer = spool.writer(job, job.dataSet, {
       bytesMax: Math.min(job.uploadBytesMax || defaultBytesMax, spool.segmentBytesMax),
       recordsMax: job.uploadRecordsMax || Infinity,
       intervalMs:

@@ -12,7 +12,7 @@ export const declaration = declare({
       env: "SELVEDGE_LOGPUSH_SPOOL_MEGABYTES",
       default: 1024,
       describe:
-        "space in the data folder for events of all Logpush jobs that wait for their upload; a job gets at most a quarter, and further events are dropped and counted",
+        "space in the data folder for events of all Logpush jobs that wait for their upload; each account has a part of its own, and further events are dropped and counted",
     },
     logpushIntervalSeconds: {
       kind: "count",

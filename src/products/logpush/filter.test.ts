@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { fc } from "../../../test/helpers/properties.ts";
 import { FilterFault, operatorNames, readFilter } from "./filter.ts";
 
@@ -43,6 +43,35 @@ describe("a comparison", () => {
       ]);
     }
   });
+});
+
+it("meets the values of a list as if each were compared alone", () => {
+  const value = fc.oneof(
+    fc.constantFrom("1", "1.0", " 1", "", "true", "false", "NaN", "a", 0, 1, 404, true, false),
+    fc.string({ maxLength: 3 }),
+    fc.integer({ min: 0, max: 3 }),
+  );
+  const found = fc.oneof(value, fc.constant(null), fc.constant(["1"]), fc.constant({ a: 1 }));
+  fc.assert(
+    fc.property(fc.array(value, { minLength: 1, maxLength: 5 }), found, (list, status) => {
+      const alone = list.some((each) =>
+        matches({ key: "Status", operator: "eq", value: each }, { Status: status }),
+      );
+      expect(matches({ key: "Status", operator: "in", value: list }, { Status: status })).toBe(alone);
+    }),
+  );
+});
+
+it("examines a list of values once, not for each event", () => {
+  const value = Array.from({ length: 1000 }, (_, i) => i);
+  const { matches: holds } = readFilter(
+    JSON.stringify({ where: { key: "Status", operator: "in", value } }),
+    fields,
+  );
+  const some = vi.spyOn(Array.prototype, "some");
+  for (let i = 0; i < 100; i++) holds(() => i * 20);
+  expect(some).not.toHaveBeenCalled();
+  some.mockRestore();
 });
 
 type Node =

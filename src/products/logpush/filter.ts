@@ -42,19 +42,37 @@ const contains: Compare = (found, wanted) =>
   Array.isArray(found)
     ? found.some((each) => isEqual(each, wanted))
     : typeof found === "string" && found.includes(String(wanted));
-const isIn: Compare = (found, wanted) => (wanted as unknown[]).some((each) => isEqual(found, each));
 
-/** The public operators. "!" before an operator negates it. */
-const operators: Readonly<Record<string, Compare>> = {
-  eq: isEqual,
-  lt: ordered((found, wanted) => found < wanted),
-  leq: ordered((found, wanted) => found <= wanted),
-  gt: ordered((found, wanted) => found > wanted),
-  geq: ordered((found, wanted) => found >= wanted),
-  startsWith: textual((found, wanted) => found.startsWith(wanted)),
-  endsWith: textual((found, wanted) => found.endsWith(wanted)),
-  contains,
-  in: isIn,
+/** Whether a value is equal to one of a list, which is read once: events meet lists of a thousand values. */
+function isOneOf(list: readonly unknown[]): (found: unknown) => boolean {
+  const numbers = new Set(list.map(numberOf));
+  numbers.delete(NaN);
+  const texts = new Set(list.map(String));
+  const flags = new Set(list.filter((each) => typeof each !== "number").map(String));
+  return (found) => {
+    if (typeof found === "number") return numbers.has(found);
+    if (typeof found === "boolean") return flags.has(String(found));
+    return typeof found === "string" && texts.has(found);
+  };
+}
+
+const compared =
+  (compare: Compare) =>
+  (wanted: unknown) =>
+  (found: unknown): boolean =>
+    compare(found, wanted);
+
+/** The public operators, as functions of the wanted value. "!" before an operator negates it. */
+const operators: Readonly<Record<string, (wanted: unknown) => (found: unknown) => boolean>> = {
+  eq: compared(isEqual),
+  lt: compared(ordered((found, wanted) => found < wanted)),
+  leq: compared(ordered((found, wanted) => found <= wanted)),
+  gt: compared(ordered((found, wanted) => found > wanted)),
+  geq: compared(ordered((found, wanted) => found >= wanted)),
+  startsWith: compared(textual((found, wanted) => found.startsWith(wanted))),
+  endsWith: compared(textual((found, wanted) => found.endsWith(wanted))),
+  contains: compared(contains),
+  in: (wanted) => isOneOf(wanted as unknown[]),
 };
 const numeric = new Set(["lt", "leq", "gt", "geq"]);
 const negatable = new Set(["eq", "startsWith", "endsWith", "contains", "in"]);
@@ -121,8 +139,8 @@ function readComparison(
   const name = isNot ? operator.slice(1) : operator;
   checkValue(name, value);
   fields.add(key);
-  const holds = operators[name]!;
-  return isNot ? (valueOf) => !holds(valueOf(key), value) : (valueOf) => holds(valueOf(key), value);
+  const holds = operators[name]!(value);
+  return isNot ? (valueOf) => !holds(valueOf(key)) : (valueOf) => holds(valueOf(key));
 }
 
 function checkValue(operator: string, value: unknown): void {

@@ -1,7 +1,13 @@
 import type { EventPredicate } from "./filter.ts";
 
 /** The data sets that jobs can push. */
-export const dataSetNames = ["http_requests", "dns_logs", "audit_logs", "workers_trace_events"] as const;
+export const dataSetNames = [
+  "http_requests",
+  "dns_logs",
+  "audit_logs",
+  "audit_logs_v2",
+  "workers_trace_events",
+] as const;
 export type DataSetName = (typeof dataSetNames)[number];
 
 export const timestampFormats = ["unixnano", "unix", "rfc3339", "rfc3339ms", "rfc3339ns"] as const;

@@ -69,9 +69,12 @@ describeStorage("Logpush jobs", (open) => {
 
   it("keep a position, and are gone with their account", async () => {
     const made = await jobs.create(owner, input);
-    expect(await jobs.cursorOf(made)).toBeUndefined();
-    await jobs.setCursor(made, "01");
-    expect(await jobs.cursorOf(made)).toBe("01");
+    const other = await jobs.create(owner, input);
+    expect(await jobs.cursors()).toEqual(new Map());
+    await jobs.setCursor([made], "01");
+    expect(await jobs.cursors()).toEqual(new Map([[made.id, "01"]]));
+    await jobs.setCursor([made, other], "02");
+    expect((await jobs.cursors()).get(other.id)).toBe("02");
     await storage.write(async (trx, changed) => {
       await trx.deleteFrom("accounts").where("id", "=", owner.accountId).execute();
       changed({ kind: "account", id: owner.accountId });

@@ -57,7 +57,7 @@ export class LogpushJobs {
 
   /** The ids of all jobs, including disabled ones. */
   async ids(): Promise<Set<number>> {
-    return new Set((await store.loadAll(this.#storage.read)).map(({ id }) => id));
+    return new Set(await store.loadIds(this.#storage.read));
   }
 
   async create(owner: JobOwner, input: JobInput): Promise<LogpushJob> {
@@ -117,6 +117,11 @@ export class LogpushJobs {
     await this.#storage.write(async (trx) => store.setComplete(trx, id, Math.floor(untilMs)), unwitnessed);
   }
 
+  /** Records that events of a job are dropped, although its uploads may succeed. */
+  async noteDrops({ id }: LogpushJob, message: string): Promise<void> {
+    await this.#storage.write(async (trx) => store.setDropping(trx, id, clock.now(), message), unwitnessed);
+  }
+
   /** Records a failed upload. Disables a job whose uploads have only failed for too long. */
   async noteFailure(job: LogpushJob, message: string, disableAfterMs: number): Promise<void> {
     const now = clock.now();
@@ -136,13 +141,14 @@ export class LogpushJobs {
     });
   }
 
-  /** The id of the last row whose event is in a spool. */
-  async cursorOf({ id }: LogpushJob): Promise<string | undefined> {
-    return store.cursorOf(this.#storage.read, id);
+  /** The ids of the last rows whose events are in spools, by job. */
+  async cursors(): Promise<ReadonlyMap<number, string>> {
+    return store.cursors(this.#storage.read);
   }
 
-  async setCursor({ id }: LogpushJob, cursor: string): Promise<void> {
-    await this.#storage.write(async (trx) => store.setCursor(trx, id, cursor), unwitnessed);
+  async setCursor(jobs: readonly LogpushJob[], cursor: string): Promise<void> {
+    const ids = jobs.map(({ id }) => id);
+    await this.#storage.write(async (trx) => store.setCursor(trx, ids, cursor), unwitnessed);
   }
 
   #isConcerned(changes: readonly Change[]): boolean {

@@ -1,17 +1,25 @@
 import type { Metric } from "prom-client";
+import { BoundedLabel } from "../../platform/observability/bounded-label.ts";
 import { counter, counters, gauge } from "../../platform/observability/instruments.ts";
 import type { LogSpool } from "./spool/spool.ts";
 import type { Uploader } from "./uploader.ts";
 
 /** Metrics of the events in the spool. */
-export const spoolMetrics = (spool: Pick<LogSpool, "dropped">): Metric[] => [
-  counters(
-    "logpush_dropped_events_total",
-    "Events of Logpush jobs that were dropped, because the spool was full or could not be written",
-    ["data_set"],
-    () => [...spool.dropped].map(([dataSet, count]) => [{ data_set: dataSet }, count] as const),
-  ),
-];
+export function spoolMetrics(spool: Pick<LogSpool, "dropped">): Metric[] {
+  const accounts = new BoundedLabel();
+  return [
+    counters(
+      "logpush_dropped_events_total",
+      "Events of Logpush jobs that were dropped, because the spool was full or could not be written",
+      ["account", "data_set"],
+      () =>
+        [...spool.dropped.counts()].map(
+          ({ accountId, dataSet, count }) =>
+            [{ account: accounts.of(accountId), data_set: dataSet }, count] as const,
+        ),
+    ),
+  ];
+}
 
 /** Metrics of uploads. */
 export const uploadMetrics = (

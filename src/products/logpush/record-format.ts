@@ -29,10 +29,15 @@ export function recordFormatter<Event>(
   };
 }
 
-/** Reads the fields of an event for a filter. */
-export const valuesOf =
-  <Event>(writers: Readonly<Record<string, WriteField<Event>>>, event: Event): ValueOf =>
-  (field) => {
-    const json = writers[field]!(event);
-    return json === undefined ? null : (JSON.parse(json) as unknown);
+/** Reads the fields of an event for a filter, each once: several comparisons may read one. */
+export function valuesOf<Event>(writers: Readonly<Record<string, WriteField<Event>>>, event: Event): ValueOf {
+  const known = new Map<string, unknown>();
+  return (field) => {
+    let value = known.get(field);
+    if (value === undefined) {
+      const json = writers[field]!(event);
+      known.set(field, (value = json === undefined ? null : (JSON.parse(json) as unknown)));
+    }
+    return value;
   };
+}

@@ -52,6 +52,10 @@ export async function loadAll(read: Read): Promise<LogpushJob[]> {
   return (await read.selectFrom("logpush_jobs").selectAll().orderBy("created_on").execute()).map(toJob);
 }
 
+export async function loadIds(read: Read): Promise<number[]> {
+  return (await read.selectFrom("logpush_jobs").select("id").execute()).map(({ id }) => id);
+}
+
 /** The jobs of a zone, or those of an account that belong to no zone, oldest first. */
 export async function list(read: Read, { accountId, zoneId }: JobOwner): Promise<LogpushJob[]> {
   const all = read.selectFrom("logpush_jobs").selectAll();
@@ -132,11 +136,25 @@ export async function disable(trx: Write, id: number, message: string): Promise<
     .execute();
 }
 
-export async function setCursor(trx: Write, id: number, cursor: string): Promise<void> {
-  await trx.updateTable("logpush_jobs").set({ cursor }).where("id", "=", id).execute();
+/** Notes that events are dropped. Failures of uploads are noted apart. */
+export async function setDropping(trx: Write, id: number, nowMs: number, message: string): Promise<void> {
+  await trx
+    .updateTable("logpush_jobs")
+    .set({ last_error: nowMs, error_message: message })
+    .where("id", "=", id)
+    .execute();
 }
 
-export async function cursorOf(read: Read, id: number): Promise<string | undefined> {
-  const row = await read.selectFrom("logpush_jobs").select("cursor").where("id", "=", id).executeTakeFirst();
-  return row?.cursor ?? undefined;
+export async function setCursor(trx: Write, ids: readonly number[], cursor: string): Promise<void> {
+  await trx.updateTable("logpush_jobs").set({ cursor }).where("id", "in", ids).execute();
+}
+
+/** The positions of all jobs that have one. */
+export async function cursors(read: Read): Promise<Map<number, string>> {
+  const rows = await read
+    .selectFrom("logpush_jobs")
+    .select(["id", "cursor"])
+    .where("cursor", "is not", null)
+    .execute();
+  return new Map(rows.map(({ id, cursor }) => [id, cursor!]));
 }

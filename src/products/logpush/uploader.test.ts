@@ -68,9 +68,9 @@ async function newJobs(name: string, count: number, { url }: LogReceiver): Promi
 }
 
 async function fill(filled: readonly LogpushJob[]): Promise<void> {
-  for (const { id } of filled) {
-    const writer = spool.writer(id, "audit_logs", limits);
-    await writer.write([`{"job":${id}}\n`]);
+  for (const job of filled) {
+    const writer = spool.writer(job, "audit_logs", limits);
+    await writer.write([`{"job":${job.id}}\n`]);
     await writer.seal();
   }
 }
@@ -95,4 +95,25 @@ it("lets the jobs that have waited longest go first", async () => {
   await expect
     .poll(() => new Set(recordsOf(destination).map(({ job }) => job)))
     .toEqual(new Set(all.map(({ id }) => id)));
+});
+
+it("says in a job that its events are dropped although its uploads succeed, until one succeeds later", async () => {
+  const [dropping, silentOne] = await newJobs("dropping", 2, destination);
+  const messageOf = async ({ id, accountId }: LogpushJob): Promise<string | null> =>
+    (await jobs.find({ accountId, zoneId: undefined }, String(id))).errorMessage;
+  const record = "x".repeat(1024 * 1024);
+  const writer = spool.writer(dropping!, "audit_logs", { ...limits, bytesMax: Infinity });
+  while (spool.hasRoom(dropping!)) await writer.write([record]);
+  writer.add(record);
+  await uploader.tidy();
+  expect(await messageOf(dropping!)).toBe("The spool of the job is full, and new events are dropped.");
+  expect(await messageOf(silentOne!)).toBe(null);
+  expect([...spool.dropped.counts()]).toEqual([
+    { accountId: dropping!.accountId, dataSet: "audit_logs", count: 1 },
+  ]);
+  await writer.seal();
+  await uploader.tick();
+  await expect.poll(async () => messageOf(dropping!), { timeout: 10_000 }).toBe(null);
+  await uploader.tidy();
+  expect(await messageOf(dropping!)).toBe(null);
 });

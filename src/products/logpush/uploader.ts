@@ -20,6 +20,8 @@ import type { ReadySegment, LogSpool } from "./spool/spool.ts";
 const atOnce = { max: 16, ofAccountMax: 4 };
 /** How long a job uploads before waiting jobs get its place. */
 const turnMs = 5000;
+const fullMessage = "The spool of the job is full, and new events are dropped.";
+const droppedMessage = "Events were dropped, because the spool of the job was full or its disk too slow.";
 const backoffMs = { first: 1000, max: 5 * 60_000 };
 
 export interface UploaderOptions {
@@ -43,6 +45,8 @@ export class Uploader {
   readonly #underWay = new Map<number, { accountId: string; done: Promise<void> }>();
   /** The number of the turn in which a job last began to upload. */
   readonly #turns = new Map<number, number>();
+  /** Jobs that say that their events are dropped. */
+  readonly #full = new Set<number>();
   #turn = 0;
   readonly #stopping = new AbortController();
   readonly counts = { uploads: 0, failures: 0, bytes: 0 };
@@ -61,7 +65,7 @@ export class Uploader {
     for (const job of this.#jobs.active.toSorted((a, b) => turnOf(a) - turnOf(b))) {
       if (this.#isFull || this.#stopping.signal.aborted) return;
       if (!this.#isDue(job)) continue;
-      const segments = await this.#spool.ready(job.id);
+      const segments = await this.#spool.ready(job);
       if (segments.length === 0) continue;
       this.#turns.set(job.id, ++this.#turn);
       const done = this.#uploadAll(job, segments)
@@ -135,8 +139,9 @@ export class Uploader {
       this.counts.uploads++;
       this.counts.bytes += delivery.sizeBytes;
     }
-    await this.#spool.remove(job.id, segment);
+    await this.#spool.remove(job, segment);
     this.#failures.delete(job.id);
+    this.#full.delete(job.id);
     await this.#jobs.noteComplete(job.id, mtimeMs);
   }
 
@@ -150,8 +155,7 @@ export class Uploader {
     this.counts.failures++;
     const why =
       error instanceof UploadFault ? error.message : "the events could not be read from the data folder";
-    const isFull = !this.#spool.hasRoom(job.id);
-    const full = isFull ? " The spool of the job is full, and new events are dropped." : "";
+    const full = this.#spool.hasRoom(job) ? "" : ` ${fullMessage}`;
     await this.#jobs.noteFailure(job, `The last upload failed: ${why}.${full}`, this.#disableAfterMs);
   }
 
@@ -159,12 +163,27 @@ export class Uploader {
   async tidy(): Promise<void> {
     await this.#spool.adopt(false);
     // Folders are listed before jobs, because a job exists before its folder does.
-    const folders = await this.#spool.jobIds();
+    const owners = await this.#spool.owners();
     const existing = await this.#jobs.ids();
-    for (const id of folders) if (!existing.has(id)) await this.#spool.removeJob(id);
+    for (const owner of owners) if (!existing.has(owner.id)) await this.#spool.removeJob(owner);
     const active = new Set(this.#jobs.active.map(({ id }) => id));
-    for (const id of this.#failures.keys()) if (!active.has(id)) this.#failures.delete(id);
-    for (const id of this.#turns.keys()) if (!active.has(id)) this.#turns.delete(id);
+    for (const known of [this.#failures, this.#turns, this.#full])
+      for (const id of known.keys()) if (!active.has(id)) known.delete(id);
+    await this.#tellDrops();
+  }
+
+  /** Says in each job that drops events that it does, also if its uploads succeed. */
+  async #tellDrops(): Promise<void> {
+    const dropped = this.#spool.dropped.take();
+    for (const job of this.#jobs.active) {
+      const isFull = !this.#spool.hasRoom(job);
+      if (!isFull && !dropped.has(job.id)) this.#full.delete(job.id);
+      // The message of a failed upload says it too.
+      else if (!this.#full.has(job.id) && !this.#failures.has(job.id)) {
+        this.#full.add(job.id);
+        await this.#jobs.noteDrops(job, isFull ? fullMessage : droppedMessage);
+      }
+    }
   }
 }
 

@@ -1,5 +1,7 @@
-import type { AuditLog } from "../../../control/audit/api-v1.ts";
-import { writeTime, type DataSet } from "./data-set.ts";
+import { logResource, type AuditLog } from "../../../control/audit/api-v1.ts";
+import type { AuditEntry } from "../../../control/audit/store.ts";
+import type { TimestampFormat } from "../job.ts";
+import { writeTime, type DataSet, type WriteField } from "./data-set.ts";
 
 const text = (value: string | undefined): string | undefined =>
   value === undefined ? undefined : JSON.stringify(value);
@@ -7,7 +9,7 @@ const text = (value: string | undefined): string | undefined =>
 const json = (value: string): string | undefined => (value === "" ? undefined : value);
 
 /** The audit log of an account, in the form of the public data set `audit_logs`. */
-export const auditLogs: DataSet<AuditLog> = {
+export const auditLogs: DataSet<AuditEntry> = {
   scope: "account",
   descriptions: {
     ActionResult: "Whether the action succeeded; bool",
@@ -26,21 +28,34 @@ export const auditLogs: DataSet<AuditLog> = {
     ResourceType: "Type of the resource; string",
     When: "When the action happened; int or string",
   },
-  writers: (format) => ({
-    ActionResult: ({ action }) => String(action.result),
-    ActionType: ({ action }) => text(action.type),
-    ActorEmail: ({ actor }) => text(actor.email),
-    ActorID: ({ actor }) => text(actor.id),
-    ActorIP: ({ actor }) => text(actor.ip),
-    ActorType: ({ actor }) => text(actor.type),
-    ID: ({ id }) => text(id),
-    Interface: (entry) => text(entry.interface),
-    Metadata: ({ metadata }) => JSON.stringify(metadata),
-    NewValue: ({ newValue }) => json(newValue),
-    OldValue: ({ oldValue }) => json(oldValue),
-    OwnerID: ({ owner }) => text(owner.id),
-    ResourceID: ({ resource }) => text(resource.id),
-    ResourceType: ({ resource }) => text(resource.type),
-    When: ({ when }) => writeTime[format](Date.parse(when)),
-  }),
+  writers(format) {
+    const of = fields(format);
+    // The fields of one entry are written one after the other, and read by several jobs.
+    let last: { entry: AuditEntry; log: AuditLog } | undefined;
+    const logOf = (entry: AuditEntry): AuditLog => {
+      if (last?.entry !== entry) last = { entry, log: logResource(entry) };
+      return last.log;
+    };
+    return Object.fromEntries(
+      Object.entries(of).map(([name, write]) => [name, (entry: AuditEntry) => write(logOf(entry))]),
+    );
+  },
 };
+
+const fields = (format: TimestampFormat): Record<string, WriteField<AuditLog>> => ({
+  ActionResult: ({ action }) => String(action.result),
+  ActionType: ({ action }) => text(action.type),
+  ActorEmail: ({ actor }) => text(actor.email),
+  ActorID: ({ actor }) => text(actor.id),
+  ActorIP: ({ actor }) => text(actor.ip),
+  ActorType: ({ actor }) => text(actor.type),
+  ID: ({ id }) => text(id),
+  Interface: (entry) => text(entry.interface),
+  Metadata: ({ metadata }) => JSON.stringify(metadata),
+  NewValue: ({ newValue }) => json(newValue),
+  OldValue: ({ oldValue }) => json(oldValue),
+  OwnerID: ({ owner }) => text(owner.id),
+  ResourceID: ({ resource }) => text(resource.id),
+  ResourceType: ({ resource }) => text(resource.type),
+  When: ({ when }) => writeTime[format](Date.parse(when)),
+});

@@ -20,6 +20,19 @@ describe("shows no credentials", () => {
       "s3://bucket?region=x?marked=1&secret-access-key=marked",
       "s3://bucket?region=x?marked=1&secret-access-key=REDACTED",
     ],
+    [
+      `s3://bucket?endpoint=https://:marked@h.example:9000&${keys}`,
+      "s3://bucket?endpoint=REDACTED&access-key-id=REDACTED&secret-access-key=REDACTED",
+    ],
+    [
+      `s3://bucket?endpoint=https%3A%2F%2F%3Amarked%40h.example&${keys}`,
+      "s3://bucket?endpoint=REDACTED&access-key-id=REDACTED&secret-access-key=REDACTED",
+    ],
+    [
+      `s3://bucket?endpoint=http%3A%2F%2F[::1]:9000&${keys}`,
+      "s3://bucket?endpoint=http%3A%2F%2F[::1]:9000&access-key-id=REDACTED&secret-access-key=REDACTED",
+    ],
+    ["https://h.example/a?header_A=x&marked", "https://h.example/a?header_A=REDACTED&REDACTED"],
   ])("of %s", (text, shown) => {
     expect(shownDestination(text)).toBe(shown);
   });
@@ -77,6 +90,8 @@ it.each([
   [`s3://bucket/a?sse=aws:kms&${keys}`, /Expected AES256 for sse/],
   [`s3://bucket/a?region=../x&${keys}`, /name of a region/],
   [`s3://bucket/a?endpoint=https://h.example/path&${keys}`, /Expected a host/],
+  [`s3://bucket/a?endpoint=https://:marked@h.example&${keys}`, /Expected a host/],
+  [`s3://bucket/a?endpoint=https%3A%2F%2F%3Amarked%40h.example&${keys}`, /Expected a host/],
   ["https://user:word@h.example/", /Expected no user in the URL/],
   ["https://h.example/?header_Content-Length=1", /Expected another header/],
   ["https://h.example/?header_A=a%0d%0aB:%20b", /Expected a header's name and value/],

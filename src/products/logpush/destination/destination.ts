@@ -134,7 +134,8 @@ function pathOf(text: string): string {
 
 function endpointOf(text: string): URL {
   const url = urlOf(/^https?:\/\//i.test(text) ? text : `https://${text}`);
-  if (url.pathname !== "/" || url.search !== "" || url.username !== "" || url.hash !== "")
+  const isMore = url.pathname !== "/" || url.search !== "" || url.hash !== "";
+  if (isMore || url.username !== "" || url.password !== "")
     throw new DestinationFault("Expected a host, such as https://s3.example.com, for endpoint");
   return url;
 }
@@ -145,16 +146,24 @@ function urlOf(text: string): URL {
   return url;
 }
 
+/** An endpoint with anything but a host and a port may have a secret. */
+const plainEndpoint = /^(?:https?(?::|%3A)(?:\/|%2F){2})?(?:[\w.-]|:|%3A|\[|\]|%5B|%5D)+(?:\/|%2F)?$/i;
+
 /** The destination in the form in which it was given, with all credentials hidden. */
 export function shownDestination(text: string): string {
   const [start = "", query] = text.split("#", 1)[0]!.split(/\?(.*)/s);
   const plain = start.replace(/^([a-z][a-z\d+.-]*:\/\/)[^/]*@/i, "$1");
   if (query === undefined) return plain;
-  const isPlain = (name: string): boolean =>
-    /^s3:/i.test(plain) && ["region", "endpoint", "sse"].includes(name);
+  const isBucket = /^s3:/i.test(plain);
   const parameters = query.split("&").map((pair) => {
     const [name = ""] = pair.split("=", 1);
-    return isPlain(name) ? pair : `${name}=${hidden}`;
+    // A secret with an unescaped & goes on as a name.
+    if (name === pair) return pair === "" ? "" : hidden;
+    const isPlain =
+      name === "endpoint"
+        ? plainEndpoint.test(pair.slice(name.length + 1))
+        : name === "region" || name === "sse";
+    return isBucket && isPlain ? pair : `${name}=${hidden}`;
   });
   return `${plain}?${parameters.join("&")}`;
 }

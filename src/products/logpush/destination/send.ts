@@ -71,9 +71,9 @@ export class LogSender {
   }
 
   /** The allowed addresses of a host. Connections go to exactly these. */
-  async #addresses({ hostname, protocol, port }: URL): Promise<string[]> {
-    const host = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
-    const found = await addressesOf(host, undefined, this.#options.lookUp).catch(() => {
+  async #addresses(url: URL): Promise<string[]> {
+    const { protocol, port } = url;
+    const found = await addressesOf(hostOf(url), undefined, this.#options.lookUp).catch(() => {
       throw new UploadFault("the name of its host has no address");
     });
     const portNumber = port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
@@ -102,7 +102,7 @@ export class LogSender {
       signal,
       ...(localAddress === undefined ? {} : { localAddress }),
       ...(isTls
-        ? { servername: isIP(url.hostname) === 0 ? url.hostname : "", ...(ca && { ca: [...ca] }) }
+        ? { servername: isIP(hostOf(url)) === 0 ? url.hostname : "", ...(ca && { ca: [...ca] }) }
         : {}),
     });
     request.on("response", resolve).on("error", reject);
@@ -123,6 +123,9 @@ export class LogSender {
     }
   }
 }
+
+/** An IPv6 address stands in brackets in a URL only. */
+const hostOf = ({ hostname }: URL): string => (hostname.startsWith("[") ? hostname.slice(1, -1) : hostname);
 
 /** Reasons by the codes of Node's errors. */
 const reasons: Readonly<Record<string, string>> = {

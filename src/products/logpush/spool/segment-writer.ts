@@ -18,8 +18,10 @@ export interface SpoolRoom {
   folder: string;
   /** Whether the job has room for more. Called often, so it answers from memory. */
   hasRoom(): boolean;
-  /** Called with the bytes that were written. */
-  wrote(bytes: number): void;
+  /** Whether the job has many files, so that the last one should grow. */
+  isCrowded(): boolean;
+  /** Called with the bytes of a file before and after a write; first with undefined and 0. */
+  grew(from: number | undefined, to: number): void;
   dropped(records: number): void;
   failed(error: unknown): void;
 }
@@ -147,18 +149,23 @@ export class SegmentWriter {
       await segment.handle.truncate(segment.bytes).catch(() => {});
       throw error;
     }
+    this.#room.grew(segment.bytes, segment.bytes + bytes.length);
     segment.bytes += bytes.length;
     segment.records += records.length;
-    this.#room.wrote(bytes.length);
   }
 
   async #open(): Promise<OpenSegment> {
     const name = newSegment(clock.now());
     await mkdir(this.#room.folder, { recursive: true, mode: 0o700 });
     const handle = await open(join(this.#room.folder, fileOf(name, "open")), "ax", 0o600);
-    const seal = (): void => unawaited(this.seal());
-    this.#sealTimer = setTimeout(seal, this.#limits.intervalMs).unref();
+    this.#room.grew(undefined, 0);
+    this.#sealLater();
     return { name, handle, bytes: 0, records: 0 };
+  }
+
+  #sealLater(): void {
+    const seal = (): void => (this.#room.isCrowded() ? this.#sealLater() : unawaited(this.seal()));
+    this.#sealTimer = setTimeout(seal, this.#limits.intervalMs).unref();
   }
 
   async #sealNow(): Promise<void> {

@@ -5,70 +5,82 @@ import { mebibyte } from "../../../platform/bytes.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 import { fileOf, readSegmentName, type SpoolSegment } from "./segment-name.ts";
 import { SegmentWriter, type SegmentLimits } from "./segment-writer.ts";
+import { counted, SpoolShares, type SpoolOwner } from "./shares.ts";
 
 /** A segment that waits for its upload. */
 export interface ReadySegment extends SpoolSegment {
   path: string;
 }
 
-/** A job gets at most this share of the spool, and at most as much as is free then, so that others find room. */
-const shareOfJob = 1 / 4;
-/** How long a measurement of the spool's size on the disk stays valid. */
+/** Maximum size of a segment, as a part of the spool. The room of a job has several. */
+const segmentPart = 1 / 64;
+const segmentBytesMin = 64 * 1024;
+/** With so many files, a job begins a new one only when the last one is full. */
+const filesMax = 64;
+/** How long a measurement of the files on the disk stays valid. */
 const measuredMs = 2000;
 /** An older open segment counts as abandoned even if its pid is in use, because another program may have that pid. */
 const abandonedMs = 60 * 60_000;
 
-/** The folder of events that wait for their upload, with a folder for each job. All processes of the node share it. */
+/**
+ * The folder of events that wait for their upload, with a folder for each account, and in it one for each job. All processes
+ * of the node share it.
+ */
 export class LogSpool {
   readonly #folder: string;
-  readonly #bytesMax: number;
   readonly #logger: Logger;
-  /** By job: bytes on the disk at the last measurement, and those written by this process since. */
-  #bytes = new Map<number, number>();
+  readonly #shares: SpoolShares;
+  /** By job, as last measured. */
+  #files = new Map<number, number>();
   #measuredAt = -Infinity;
   #measuring: Promise<void> | undefined;
-  /** Events that were dropped, by data set. */
-  readonly dropped = new Map<string, number>();
-  /** Bytes of all jobs. */
+  /** Events that were dropped here since the start, by account and data set. */
+  readonly dropped = new DropCounts();
+  /** Bytes on the disk, as last measured. */
   bytes = 0;
+  /** The largest segment. */
+  readonly segmentBytesMax: number;
   #isFailing = false;
 
   constructor(folder: string, megabytesMax: number, logger: Logger) {
     this.#folder = folder;
-    this.#bytesMax = megabytesMax * mebibyte;
+    const bytesMax = megabytesMax * mebibyte;
+    this.#shares = new SpoolShares(bytesMax);
+    this.segmentBytesMax = Math.max(Math.floor(bytesMax * segmentPart), segmentBytesMin);
     this.#logger = logger;
   }
 
-  /** Maximum size of a segment, so that a job's share has room for several. */
-  get segmentBytesMax(): number {
-    return Math.max(Math.floor((this.#bytesMax * shareOfJob) / 4), 64 * 1024);
+  /** Says which jobs collect: their accounts share the spool. */
+  setActive(jobs: readonly SpoolOwner[]): void {
+    this.#shares.setActive(jobs.map(({ accountId }) => accountId));
   }
 
-  writer(jobId: number, dataSet: string, limits: SegmentLimits): SegmentWriter {
+  writer({ id, accountId }: SpoolOwner, dataSet: string, limits: SegmentLimits): SegmentWriter {
+    const owner = { id, accountId };
     return new SegmentWriter(
       {
-        folder: this.#folderOf(jobId),
-        hasRoom: () => this.hasRoom(jobId),
-        wrote: (bytes) => {
-          this.#bytes.set(jobId, (this.#bytes.get(jobId) ?? 0) + bytes);
-          this.bytes += bytes;
+        folder: this.#folderOf(owner),
+        hasRoom: () => this.hasRoom(owner),
+        isCrowded: () => (this.#files.get(id) ?? 0) >= filesMax,
+        grew: (from, to) => {
+          if (from === undefined) this.#files.set(id, (this.#files.get(id) ?? 0) + 1);
+          this.#shares.add(owner, counted(to) - (from === undefined ? 0 : counted(from)));
           this.#isFailing = false;
         },
-        dropped: (records) => this.dropped.set(dataSet, (this.dropped.get(dataSet) ?? 0) + records),
-        failed: (error) => this.#failed(jobId, error),
+        dropped: (records) => this.dropped.add(owner, dataSet, records),
+        failed: (error) => this.#failed(id, error),
       },
       limits,
     );
   }
 
   /** Whether the spool has room for events of a job, according to the last measurement. */
-  hasRoom(jobId: number): boolean {
+  hasRoom(owner: SpoolOwner): boolean {
     if (performance.now() - this.#measuredAt > measuredMs) unawaited(this.measure());
-    const own = this.#bytes.get(jobId) ?? 0;
-    return own < Math.min(this.#bytesMax * shareOfJob, this.#bytesMax - this.bytes);
+    return this.#shares.hasRoom(owner);
   }
 
-  /** Reads the sizes of all folders. Never rejects. */
+  /** Reads the sizes of all files. Never rejects. */
   async measure(): Promise<void> {
     this.#measuring ??= this.#measure().finally(() => {
       this.#measuredAt = performance.now();
@@ -78,14 +90,18 @@ export class LogSpool {
   }
 
   /** The jobs that have a folder. */
-  async jobIds(): Promise<number[]> {
-    const names = await readdir(this.#folder).catch(emptyIfAbsent);
-    return names.filter((name) => /^\d+$/.test(name)).map(Number);
+  async owners(): Promise<SpoolOwner[]> {
+    const accountIds = await readdir(this.#folder).catch(emptyIfAbsent);
+    const owners = accountIds.map(async (accountId) => {
+      const names = await readdir(join(this.#folder, accountId)).catch(() => []);
+      return names.filter((name) => /^\d+$/.test(name)).map((name) => ({ id: Number(name), accountId }));
+    });
+    return (await Promise.all(owners)).flat();
   }
 
   /** The segments of a job that wait, oldest first. */
-  async ready(jobId: number): Promise<ReadySegment[]> {
-    const folder = this.#folderOf(jobId);
+  async ready(owner: SpoolOwner): Promise<ReadySegment[]> {
+    const folder = this.#folderOf(owner);
     const files = (await readdir(folder).catch(emptyIfAbsent)).toSorted();
     return files.flatMap((file) => {
       const name = readSegmentName(file);
@@ -94,16 +110,16 @@ export class LogSpool {
   }
 
   /** Removes an uploaded segment. */
-  async remove(jobId: number, { path }: ReadySegment): Promise<void> {
-    const size = await stat(path).then(({ size }) => size);
+  async remove(owner: SpoolOwner, { path }: ReadySegment): Promise<void> {
+    const { size } = await stat(path);
     await rm(path, { force: true });
-    this.#bytes.set(jobId, Math.max((this.#bytes.get(jobId) ?? 0) - size, 0));
-    this.bytes = Math.max(this.bytes - size, 0);
+    this.#shares.add(owner, -counted(size));
+    this.#files.set(owner.id, Math.max((this.#files.get(owner.id) ?? 0) - 1, 0));
   }
 
-  async removeJob(jobId: number): Promise<void> {
-    await rm(this.#folderOf(jobId), { recursive: true, force: true });
-    this.#bytes.delete(jobId);
+  async removeJob(owner: SpoolOwner): Promise<void> {
+    await rm(this.#folderOf(owner), { recursive: true, force: true });
+    await this.measure();
   }
 
   /**
@@ -111,8 +127,8 @@ export class LogSpool {
    * segment with its pid belongs to an earlier process.
    */
   async adopt(isOwnStart: boolean): Promise<void> {
-    for (const jobId of await this.jobIds()) {
-      const folder = this.#folderOf(jobId);
+    for (const owner of await this.owners()) {
+      const folder = this.#folderOf(owner);
       for (const file of await readdir(folder).catch(emptyIfAbsent)) {
         const name = readSegmentName(file);
         if (name?.state !== "open" || !(await this.#isAbandoned(join(folder, file), name, isOwnStart)))
@@ -130,23 +146,22 @@ export class LogSpool {
   }
 
   async #measure(): Promise<void> {
-    const bytes = new Map<number, number>();
-    for (const jobId of await this.jobIds().catch(() => [])) {
-      const folder = this.#folderOf(jobId);
-      const files = await readdir(folder).catch(() => []);
-      const sizes = files.map(async (file) =>
-        stat(join(folder, file)).then(
-          ({ size }) => size,
-          () => 0,
-        ),
-      );
-      bytes.set(
-        jobId,
-        (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0),
-      );
+    const used: [SpoolOwner, number][] = [];
+    const files = new Map<number, number>();
+    let bytes = 0;
+    for (const owner of await this.owners().catch(() => [])) {
+      const folder = this.#folderOf(owner);
+      const names = await readdir(folder).catch(() => []);
+      const sizes = await Promise.all(names.map(async (name) => sizeOf(join(folder, name))));
+      files.set(owner.id, names.length);
+      for (const size of sizes) {
+        bytes += size;
+        used.push([owner, counted(size)]);
+      }
     }
-    this.#bytes = bytes;
-    this.bytes = bytes.values().reduce((sum, each) => sum + each, 0);
+    this.#files = files;
+    this.#shares.setUsed(used);
+    this.bytes = bytes;
   }
 
   #failed(jobId: number, error: unknown): void {
@@ -156,10 +171,42 @@ export class LogSpool {
     this.#isFailing = true;
   }
 
-  #folderOf(jobId: number): string {
-    return join(this.#folder, String(jobId));
+  #folderOf({ id, accountId }: SpoolOwner): string {
+    return join(this.#folder, accountId, String(id));
   }
 }
+
+/** Events that were dropped. */
+class DropCounts {
+  readonly #byAccount = new Map<string, Map<string, number>>();
+  #untold = new Map<number, number>();
+
+  add({ id, accountId }: SpoolOwner, dataSet: string, events: number): void {
+    let bySet = this.#byAccount.get(accountId);
+    if (bySet === undefined) this.#byAccount.set(accountId, (bySet = new Map()));
+    bySet.set(dataSet, (bySet.get(dataSet) ?? 0) + events);
+    this.#untold.set(id, (this.#untold.get(id) ?? 0) + events);
+  }
+
+  /** Since the start. */
+  *counts(): Generator<{ accountId: string; dataSet: string; count: number }> {
+    for (const [accountId, bySet] of this.#byAccount)
+      for (const [dataSet, count] of bySet) yield { accountId, dataSet, count };
+  }
+
+  /** By job, since it was last asked. */
+  take(): ReadonlyMap<number, number> {
+    const untold = this.#untold;
+    this.#untold = new Map();
+    return untold;
+  }
+}
+
+const sizeOf = async (path: string): Promise<number> =>
+  stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
 
 function isAlive(pid: number): boolean {
   try {
