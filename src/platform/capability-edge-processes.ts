@@ -5,7 +5,7 @@ import { processes } from "./capability-processes.ts";
 import { channelPath } from "./processes/protocol.ts";
 import { tellSupervisor } from "./processes/supervised.ts";
 
-/** In main: the edge processes, which have each change before the API answers. */
+/** In the main process: the edge processes, which have applied each change before the API answers. */
 export const fleet = capability({
   name: "edge processes",
   needs: [storage, metrics, ownListeners, processes],

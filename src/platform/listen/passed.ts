@@ -126,7 +126,7 @@ function socketOf(fd: number, name: string): PassedSocket {
   const socket = knownSocket(fd);
   if (socket !== undefined) return socket;
   throw new ConfigError(
-    `Expected a TCP or UDP socket of this network for the passed descriptor ${fd} (${name})`,
+    `Expected a TCP or UDP socket in the network namespace of this process for the passed descriptor ${fd} (${name})`,
   );
 }
 

@@ -20,7 +20,7 @@ export interface Chain {
   /** The compressed database file. It holds all commits up to this position, and none after it. */
   base: Part;
   at: Position;
-  /** Files of the data folder, beside the database and the blobs. */
+  /** Files of the data folder, in addition to the database and the blobs. */
   files: Part[];
   /** The list of blobs that existed: a compressed line with each key. */
   blobs: Part;

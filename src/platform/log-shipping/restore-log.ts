@@ -92,7 +92,7 @@ async function positionAt(
 ): Promise<Mark> {
   const segments = await segmentsOf(files, name);
   let found: Mark = { ...at, ms: startedMs };
-  // A commit is in the segment that was copied next, and its time there or in the one after that.
+  // A commit is in the next segment that was copied after it, and its time in that segment or the following one.
   const last = segments.findLastIndex((_, index) => (segments[index - 1]?.copiedMs ?? startedMs) <= toMs);
   for (const segment of segments.slice(Math.max(0, last - 1), last + 3)) {
     const read = await readSegment(files, segment);

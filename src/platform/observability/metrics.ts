@@ -93,7 +93,7 @@ export class Metrics {
     for (const metric of metrics) this.#registry.registerMetric(metric);
   }
 
-  /** The metrics of the node's edge processes, in main. */
+  /** In the main process: reads the metrics of the node's edge processes. */
   others: () => Promise<EdgeMetrics[]> = async () => [];
 
   async text(): Promise<string> {

@@ -49,7 +49,7 @@ export class LoadingCache<K, V> {
 }
 
 /**
- * Options of an `LRUCache` with at most so many entries. Its option `max` would allocate the arrays for all of them
+ * Options of an `LRUCache` with at most this many entries. Its option `max` would allocate the arrays for all of them
  * when the cache is created: 8 MB for an empty platform.
  */
 export const entriesMax = (count: number): { maxSize: number; sizeCalculation: () => number } => ({

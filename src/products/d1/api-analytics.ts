@@ -26,7 +26,7 @@ const VariablesSchema = z.strictObject({
 });
 
 const dataset = "d1AnalyticsAdaptiveGroups";
-/** The words of the query of `wrangler d1 info`, besides the names of variables and types. */
+/** The words in the query of `wrangler d1 info`, except the names of variables and types. */
 const words = new Set([
   ...["viewer", "accounts", "filter", "accountTag", dataset, "limit", "sum", "dimensions", "datetimeHour"],
   ...["readQueries", "writeQueries", "rowsRead", "rowsWritten"],

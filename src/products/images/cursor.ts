@@ -4,7 +4,7 @@ import type { ListCursor } from "./store.ts";
 
 /**
  * An opaque token for a list position. Its tag detects mistakes, such as a token of another account. It is no
- * protection: a caller who may list may start anywhere.
+ * protection: a caller who may list may start at any position.
  */
 export function formatCursor({ uploadedOn, id }: ListCursor, accountId: string): string {
   const text = JSON.stringify([uploadedOn, id]);

@@ -65,7 +65,7 @@ export class FolderArchive implements Archive {
 
   /** Paths come from lists in archives, which may be forged. */
   #path(path: string): string {
-    if (/(^|\/)\.\.?(\/|$)|\0/.test(path)) throw damaged(path, "is not a name of a file");
+    if (/(^|\/)\.\.?(\/|$)|\0/.test(path)) throw damaged(path, "is not a valid path of a file");
     return join(this.shown, path);
   }
 }

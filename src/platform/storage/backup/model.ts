@@ -5,7 +5,7 @@ import { openSqlite, sqliteDialect } from "../sqlite.ts";
 
 export type ColumnType = "text" | "integer" | "bytes";
 
-/** A table as both engines have it. */
+/** A table that both engines have. */
 export interface Table {
   name: string;
   /** In the order of the archive. */

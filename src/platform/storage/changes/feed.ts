@@ -99,7 +99,7 @@ export class Feed {
     }
   }
 
-  /** Tests whether notifications arrive, unless that is known or was tested within the last seconds. */
+  /** Tests whether notifications arrive, unless that is known or was tested in the last 30 seconds. */
   check(): void {
     if (this.isNotified || this.#client === undefined) return;
     if (performance.now() - this.#checkedMs < checkEveryMs) return;

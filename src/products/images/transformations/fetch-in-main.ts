@@ -23,7 +23,7 @@ export function imageFetchInMain(calls: ProcessCalls): AnswerImageFetch {
   const sends = new Kept<Send>();
   calls.serve<{ send: string }>(originalName, async ({ send }, { url, request, response }) => {
     const kept = sends.find(send);
-    if (kept === undefined) throw new Error("Expected the way to the original of a picture");
+    if (kept === undefined) throw new Error("The edge process no longer has the request for this original");
     await failing(kept(url, request, response));
   });
   return async (owner, { image, url, send }, request, response) => {

@@ -3,7 +3,7 @@ import type { LateRun, RunHooks } from "../../../sandbox/gateway/run-hooks.ts";
 
 /**
  * The hooks of an invocation, which sends requests and calls others only while `mayRequest` returns true. The
- * code of an aborted invocation goes on in its isolate, so this includes the hooks for work that an ended
+ * code of an aborted invocation continues in its isolate, so this includes the hooks for work that an ended
  * invocation left running.
  */
 export function requestsWhile(mayRequest: () => boolean, run: RunHooks): RunHooks {
