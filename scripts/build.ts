@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { build, type Plugin } from "esbuild";
+import { build, type BuildOptions, type Plugin } from "esbuild";
 import { strip } from "../src/sandbox/process/worker-sources.ts";
 
 /*
@@ -26,6 +26,8 @@ const entries = [
   "workers/scripts/versions/inspect-thread",
   "workers/stack-traces/thread",
 ];
+/** Modules of the test kit that are there for `require`, too: Jest knows ES modules only with an option of Node. */
+export const requiredEntries = ["./src/testkit/start-selvedge.ts", "./src/testkit/jest.ts"];
 /** Packages with binaries: dependencies of the npm package. */
 export const externalPackages = ["sharp", "workerd"];
 
@@ -102,17 +104,28 @@ export async function buildProgram(): Promise<void> {
 
 /** The modules that other programs import, with their types. Unlike the program, they run on the Node of the importer. */
 async function buildTestkit(): Promise<void> {
-  const entries = ["start-selvedge", "vitest", "node-test"].map((name) => `src/testkit/${name}.ts`);
-  await build({
-    entryPoints: entries,
-    splitting: true,
-    external: ["vitest"],
+  const { exports } = JSON.parse(readFileSync("package.json", "utf8")) as { exports: Record<string, string> };
+  const entries = Object.values(exports);
+  const options = {
+    external: ["vitest", "@playwright/test"],
     outdir: `${outdir}/testkit`,
     bundle: true,
-    format: "esm",
-    platform: "node",
+    platform: "node" as const,
     target: "node20",
+  } satisfies BuildOptions;
+  await build({ ...options, entryPoints: entries, splitting: true, format: "esm" });
+  await build({
+    ...options,
+    entryPoints: requiredEntries,
+    format: "cjs",
+    outExtension: { ".js": ".cjs" },
+    banner: { js: 'const moduleUrl = require("node:url").pathToFileURL(__filename).href;' },
+    define: { "import.meta.url": "moduleUrl" },
   });
+  emitTypes(entries);
+}
+
+function emitTypes(entries: readonly string[]): void {
   const options = [
     "--declaration",
     "--emitDeclarationOnly",

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { buildConsole, packagedBundle } from "../src/platform/dashboard/files.ts";
-import { buildProgram, externalPackages } from "./build.ts";
+import { buildProgram, externalPackages, requiredEntries } from "./build.ts";
 
 /*
  * `npm pack` and `npm publish` run it. `prepare` builds dist/ and the console, and installs the package's own package.json; `restore`
@@ -10,6 +10,16 @@ import { buildProgram, externalPackages } from "./build.ts";
  */
 const kept = "package.json.clone";
 
+/** A module that other programs import, with its types. */
+function exported(source: string): Record<string, string> {
+  const built = source.replace(/^\.\/src\/(.*)\.ts$/, "./dist/$1");
+  return {
+    types: `${built}.d.ts`,
+    ...(requiredEntries.includes(source) ? { require: `${built}.cjs` } : {}),
+    default: `${built}.js`,
+  };
+}
+
 async function prepare(): Promise<void> {
   if (existsSync(kept)) restore();
   await buildProgram();
@@ -17,6 +27,7 @@ async function prepare(): Promise<void> {
   writeFileSync(packagedBundle, await buildConsole());
   const clone = JSON.parse(readFileSync("package.json", "utf8")) as Record<string, unknown> & {
     dependencies: Record<string, string>;
+    exports: Record<string, string>;
   };
   const { name, version, description, license, bin, type } = clone;
   const dependencies = Object.fromEntries(externalPackages.map((each) => [each, clone.dependencies[each]]));
@@ -28,6 +39,7 @@ async function prepare(): Promise<void> {
     "examples",
     "packaging",
     "openapi.json",
+    "openapi-test.json",
     "bom.cdx.json",
     "CHANGELOG.md",
     "SECURITY.md",
@@ -40,9 +52,7 @@ async function prepare(): Promise<void> {
     bin,
     type,
     exports: {
-      ".": { types: "./dist/testkit/start-selvedge.d.ts", default: "./dist/testkit/start-selvedge.js" },
-      "./vitest": { types: "./dist/testkit/vitest.d.ts", default: "./dist/testkit/vitest.js" },
-      "./node-test": { types: "./dist/testkit/node-test.d.ts", default: "./dist/testkit/node-test.js" },
+      ...Object.fromEntries(Object.entries(clone.exports).map(([path, source]) => [path, exported(source)])),
       "./package.json": "./package.json",
     },
     files,

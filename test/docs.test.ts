@@ -124,6 +124,7 @@ describe("the pages", () => {
       if (language === "sh" && use === "run") script.push(code);
       else if (onMachines.includes(use)) expect(page).toBe("deployment.md");
       else if (use === "migrate") expect(page).toBe("migrating.md");
+      else if (use === "package") expect(page).toBe("testing.md"); // test/package.test.ts runs it
       else if (use === "watch") for (const command of code.trim().split("\n")) await watch(command);
       else if (use === "serve") await checkOptions(code);
       else if (/^[\w.]+\.\w+$/.test(use)) writeFileSync(join(folder, use), code);

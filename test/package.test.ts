@@ -1,9 +1,11 @@
 import { execFile, execFileSync } from "node:child_process";
-import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import sharp from "sharp";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { blocksOf } from "./helpers/blocks.ts";
+import { npm } from "./clients/programs/packages.ts";
 import { files } from "./helpers/sources.ts";
 import { serve, temporaryFolder, type ServerProcess } from "./helpers/process.ts";
 
@@ -119,6 +121,34 @@ it("tests with its runner of node:test, and runs a command with a platform", asy
   await run(process.execPath, [program, "run", "--", process.execPath, file], { cwd: project });
 });
 
+describe("the runners of docs/testing.md", () => {
+  const blocks = blocksOf("docs/testing.md");
+  const commands = blocks.filter(({ use }) => use === "package").map(({ code }) => code.trim());
+  const jest = npm("jest@30.5.2");
+  const programs: Record<string, string | undefined> = {
+    jest: "folder" in jest ? join(jest.folder, "node_modules/.bin/jest") : undefined,
+    playwright: resolve("node_modules/.bin/playwright"),
+  };
+  beforeAll(() => {
+    mkdirSync(join(project, "node_modules/@playwright"));
+    for (const name of ["cloudflare", "@playwright/test"])
+      symlinkSync(resolve("node_modules", name), join(project, "node_modules", name));
+    for (const { use, code } of blocks)
+      if (commands.some((command) => command.endsWith(` ${use}`))) writeFileSync(join(project, use), code);
+  });
+
+  it("there is one for Jest, and one for Playwright", () => {
+    expect(commands.map((command) => command.split(" ")[0])).toEqual(["jest", "playwright"]);
+  });
+
+  it.for(commands)("%s", async (command, { skip }) => {
+    const [name, ...args] = command.split(" ");
+    const program = programs[name!] ?? skip(`${name} cannot be installed here`);
+    const { stdout, stderr } = await run(program, args, { cwd: project });
+    expect(stdout + stderr).toMatch(/\b1 passed/);
+  });
+});
+
 it("makes pictures and answers DNS", async () => {
   const photo = join(temporaryFolder(), "photo.jpg");
   await sharp({ create: { width: 1600, height: 1200, channels: 3, background: "teal" } }).toFile(photo);
@@ -145,4 +175,11 @@ if (older !== undefined)
     expect((failure as { stderr: string }).stderr).toMatch(
       /^Selvedge needs Node 26\.4 or newer, and this is Node [^\n]+\n$/,
     );
+  });
+
+if (older !== undefined)
+  it("tests on an older Node, with the package node beside it for the platform", async () => {
+    symlinkSync(resolve("node_modules/node"), join(project, "node_modules/node"));
+    const file = join(project, "kit.test.mjs");
+    expect((await run(older, ["--test", file], { cwd: project })).stdout).toMatch(/pass 1\n/);
   });

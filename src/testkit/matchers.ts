@@ -7,6 +7,16 @@ export interface MatcherOutcome {
   message: () => string;
 }
 
+/** The matchers of the runners whose tests use `expect`. */
+export interface SelvedgeMatchers {
+  /** The operation was called in a way that meets the other conditions. */
+  toHaveCalled(operation: string, filter?: Omit<CallFilter, "operation">): Promise<void>;
+  /** Each of these operations was called, and no other operation. */
+  toHaveCalledOnly(...operations: string[]): Promise<void>;
+  /** The name server answers with these records, in any order. */
+  toAnswer(name: string, type: string, records: readonly unknown[]): Promise<void>;
+}
+
 const shownMax = 20;
 
 /** Whether the operation was called at least once in a way that meets the other conditions. */
@@ -64,7 +74,7 @@ async function toAnswer(
   };
 }
 
-/** The matchers that the runners for vitest and node:test offer. */
+/** The matchers of all runners. */
 export const matchers = { toHaveCalled, toHaveCalledOnly, toAnswer };
 
 /** The facts about a platform that help to repeat a test: its seed, its time and its latest calls. */

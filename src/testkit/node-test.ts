@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach } from "node:test";
+import { filePlatform } from "./file-platform.ts";
 import { matchers, story } from "./matchers.ts";
-import { startSelvedge, type Selvedge, type StartOptions } from "./start-selvedge.ts";
+import type { Selvedge, StartOptions } from "./start-selvedge.ts";
 
 /*
  * The entry of `import { selvedge, assertCalled } from "selvedge/node-test"`.
@@ -14,21 +15,8 @@ type Rest<M extends keyof typeof matchers> =
  * Starts a platform for the tests of this file or this `describe`, and resets it before each test. The returned function
  * returns the platform, and throws an Error outside of tests.
  */
-export function selvedge(options: StartOptions = {}): () => Selvedge {
-  let edge: Selvedge | undefined;
-  before(async () => {
-    edge = await startSelvedge(options);
-  });
-  beforeEach(async () => edge!.reset());
-  afterEach(async () => {
-    await edge!.check();
-  });
-  after(async () => edge?.close());
-  return () => {
-    if (edge === undefined) throw new Error("The platform is available only inside a test");
-    return edge;
-  };
-}
+export const selvedge = (options: StartOptions = {}): (() => Selvedge) =>
+  filePlatform({ before, beforeEach, afterEach, after }, options);
 
 /** Throws an AssertionError unless the operation was called in a way that meets the other conditions. */
 export async function assertCalled(edge: Selvedge, ...rest: Rest<"toHaveCalled">): Promise<void> {

@@ -1,20 +1,10 @@
 import { expect, test as base } from "vitest";
-import type { CallFilter } from "./journal.ts";
-import { matchers, story } from "./matchers.ts";
+import { matchers, story, type SelvedgeMatchers } from "./matchers.ts";
 import { startSelvedge, type Selvedge, type StartOptions } from "./start-selvedge.ts";
 
 /*
  * The entry of `import { test } from "selvedge/vitest"`.
  */
-
-interface SelvedgeMatchers {
-  /** The operation was called in a way that meets the other conditions. */
-  toHaveCalled(operation: string, filter?: Omit<CallFilter, "operation">): Promise<void>;
-  /** Each of these operations was called, and no other operation. */
-  toHaveCalledOnly(...operations: string[]): Promise<void>;
-  /** The name server answers with these records, in any order. */
-  toAnswer(name: string, type: string, records: readonly unknown[]): Promise<void>;
-}
 
 declare module "vitest" {
   interface Matchers<

@@ -11,7 +11,9 @@ export const text = (file: string): string => readFileSync(file, "utf8");
 /** Files that are shipped: no tests, and no helpers or generators of tests. */
 export const product = sources.filter(
   (file) =>
-    file.startsWith("src/") && !file.endsWith(".test.ts") && !/ from "(vitest|fast-check)"/.test(text(file)),
+    file.startsWith("src/") &&
+    !file.endsWith(".test.ts") &&
+    !/ from "(vitest|fast-check|@playwright\/test)"/.test(text(file)),
 );
 
 /** The imports of a file: paths from the root of the project, or names of packages. */

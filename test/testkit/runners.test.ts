@@ -50,6 +50,7 @@ function project(files: Record<string, string>): string {
   const folder = join(temporaryFolder(), "project");
   mkdirSync(join(folder, "node_modules"), { recursive: true });
   symlinkSync(resolve("."), join(folder, "node_modules/selvedge"));
+  symlinkSync(resolve("node_modules/@playwright"), join(folder, "node_modules/@playwright"));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   return folder;
 }
@@ -83,6 +84,41 @@ it("the runner of node:test resets between tests, and fails for calls of no oper
   outer(ran.stdout).toMatch(/fail 1\n/);
   outer(ran.stdout).toContain("Calls of no operation: GET /zonez");
 });
+
+const chromium = spawnSync("which", ["chromium"], { encoding: "utf8" }).stdout.trim();
+it.skipIf(chromium === "")(
+  "the runner of Playwright opens hosts at the edge, and prints the calls of a test that fails",
+  () => {
+    const folder = project({
+      "playwright.config.mjs": `export default {
+        reporter: "line",
+        use: { launchOptions: { executablePath: ${JSON.stringify(chromium)}, args: ["--no-sandbox"] } },
+      };`,
+      "site.spec.mjs": `
+        import { expect, testWith } from "selvedge/playwright";
+        const code = ${JSON.stringify("export default { fetch: ({ url }) => new Response(`<title>${url}</title>`, { headers: { 'content-type': 'text/html' } }) };")};
+        import { writeFileSync } from "node:fs";
+        writeFileSync("site.js", code);
+        const test = testWith({ state: {
+          zones: { "shop.example": { domains: { "www.shop.example": "site" } } },
+          scripts: { site: { main: "site.js" } },
+        } });
+        for (const scheme of ["http", "https"])
+          test(scheme, async ({ edge, page }) => {
+            await page.goto(scheme + "://www.shop.example/bread");
+            await expect(page).toHaveTitle(scheme + "://www.shop.example/bread");
+            await expect(edge).toHaveCalledOnly();
+          });
+        test("a test that fails", ({ edge }) => expect(edge).toHaveCalled("zone_list"));
+      `,
+    });
+    const args = [resolve("node_modules/@playwright/test/cli.js"), "test"];
+    const ran = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8", timeout: 60_000 });
+    outer(ran.stdout).toMatch(/1 failed[^]*a test that fails[^]*2 passed/);
+    outer(ran.stdout).toContain("Expected a call of zone_list");
+    outer(ran.stdout + ran.stderr).toMatch(/seed \w+, clock .*, 0 calls/);
+  },
+);
 
 describe("selvedge run", () => {
   const run = (folder: string, code: string, ...options: string[]) =>
