@@ -59,13 +59,15 @@ interface StartOptions {
   reserved?: Reserved | undefined;
   /** Default: a single process with all capabilities. */
   own?: OwnProcess;
+  /** Fills the platform before it says that it is ready. The token is the owner's. */
+  fill?: ((ready: Ready, token: string) => Promise<void>) | undefined;
 }
 
 /** Starts the platform: all capabilities, in the order of their needs. Releases `reserved` at the end. */
 export async function startServer(
   config: Config,
   logger: Logger,
-  { reserved, own = { role: "single" }, ...apiChecks }: ApiChecks & StartOptions = {},
+  { reserved, own = { role: "single" }, fill, ...apiChecks }: ApiChecks & StartOptions = {},
 ): Promise<RunningServer> {
   const platform: Platform = { config, logger, apiChecks, reserved, own };
   const { services, reload, announceEnd, giveBack, close } = await start(capabilities, platform);
@@ -75,6 +77,7 @@ export async function startServer(
   services.dashboardOrigins.push(new URL(services.images.deliveryUrl).origin);
   const ready = readyOf(services, own.role === "main" ? own.supervised.supervisorPid : undefined);
   try {
+    await fill?.(ready, config.apiToken ?? services.owner.current!.newToken!);
     const write = ready.control === undefined ? writeForOthers : writePrivate;
     if (config.readyFile !== undefined) write(config.readyFile, `${JSON.stringify(ready, null, 2)}\n`);
   } catch (error) {

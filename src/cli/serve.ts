@@ -10,6 +10,7 @@ import type { Config } from "../platform/config/settings.ts";
 import type { Reserved } from "../platform/listen/reserve.ts";
 import { takeSupervised, tellSupervisor, type Supervised } from "../platform/processes/supervised.ts";
 import type { RunningServer } from "../server.ts";
+import type { PlatformFilling } from "./testing/initial-state.ts";
 import { collectStart, collectWhenQuiet } from "../platform/util/collect-when-quiet.ts";
 import { checkFiles } from "./check-files.ts";
 import { exitSoon } from "./exit-soon.ts";
@@ -102,15 +103,23 @@ async function startPart(
     tellSupervisor({ is: "ready" });
     return edge;
   }
+  const fill = await fillOf(config);
   const { startServer } = await import("../server.ts");
-  const own = supervised === undefined ? undefined : ({ role: "main", supervised } as const);
-  const server = await startServer(config, logger, own === undefined ? { reserved } : { reserved, own });
+  const own = supervised === undefined ? {} : { own: { role: "main", supervised } as const };
+  const server = await startServer(config, logger, { reserved, fill, ...own });
   if (supervised === undefined || supervised.serving === 0) process.stdout.write(welcome(server, config));
   if (supervised !== undefined) {
     tellSupervisor({ is: "ready", dns: server.ready.dns });
     setInterval(() => tellSupervisor({ is: "alive" }), aliveMs).unref();
   }
   return server;
+}
+
+/** The content that a platform under test begins with, unless it is a saved state. */
+async function fillOf({ testState }: Config): Promise<PlatformFilling | undefined> {
+  if (testState === undefined) return undefined;
+  const { initialStateOf } = await import("./testing/initial-state.ts");
+  return initialStateOf(testState);
 }
 
 /**

@@ -1,9 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { capability } from "../capability.ts";
-import type { Config } from "./config/settings.ts";
 import { databaseUrl, sqliteFileOf } from "./config/derived.ts";
 import { edgeAddressesOf } from "./config/edge-addresses.ts";
 import { during } from "./listen/during.ts";
@@ -18,16 +17,13 @@ import { addressInfoOf, OwnListener } from "./own-listener.ts";
 import { unawaited } from "./util/uncaught.ts";
 import { closeDataFolder } from "./storage/private-files.ts";
 import { waitForDatabase } from "./storage/wait-for-database.ts";
+import { savedImage } from "./storage/under-test/saved-image.ts";
 import { openReader, openStorage } from "./storage/storage.ts";
 import { declaration } from "./declaration.ts";
 
 /** How often a node reads other nodes' changes: without notifications of PostgreSQL, and with them. */
 const watchIntervalMs = 500;
 const notifiedIntervalMs = 5000;
-
-/** The initial content of an in-memory database, for tests. */
-const imageOf = ({ testState }: Config): Uint8Array | undefined =>
-  testState === undefined ? undefined : readFileSync(testState);
 
 /** The sockets of all listeners, and the data folder. No other process may use them. */
 export const reservation = capability({
@@ -124,7 +120,7 @@ export const storage = capability({
     await checkShippedLog(config, logger);
     const { logShipping, follower } = followLog(config, logger);
     const opening = waitForDatabase(
-      () => openStorage(databaseUrl(config), timeoutMs, follower, imageOf(config)),
+      () => openStorage(databaseUrl(config), timeoutMs, follower, savedImage(config.testState)),
       config.databaseWaitSeconds,
       logger,
     );

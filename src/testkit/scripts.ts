@@ -1,4 +1,6 @@
+import type { ApiClient } from "./api-client.ts";
 import type { ControlClient } from "./control-client.ts";
+import { watchScript, type ScriptLogs } from "./script-logs.ts";
 
 /** The outcome of an event's handler. */
 export interface EventOutcome {
@@ -27,9 +29,19 @@ export interface DrivenScript {
   fetch(url: string | URL | Request, init?: RequestInit): Promise<Response>;
   scheduled(event?: { cron?: string; scheduledTime?: Date }): Promise<EventOutcome>;
   queue(queue: string, messages: readonly TestMessage[]): Promise<BatchOutcome>;
+  /** Begins to watch its runs, also those that other causes start. Needs Node 22 or newer. */
+  logs(): Promise<ScriptLogs>;
 }
 
-export function scriptOf(control: ControlClient, name: string, accountId?: string): DrivenScript {
+/** The platform that runs a script, and the account of tests that name none. */
+export interface ScriptPlatform {
+  control: ControlClient;
+  api: ApiClient;
+  accountId: string;
+}
+
+export function scriptOf(platform: ScriptPlatform, name: string, accountId?: string): DrivenScript {
+  const { control, api } = platform;
   const account = accountId === undefined ? "" : `?account=${accountId}`;
   const path = (what: string): string => `/scripts/${encodeURIComponent(name)}/${what}${account}`;
   return {
@@ -47,6 +59,7 @@ export function scriptOf(control: ControlClient, name: string, accountId?: strin
           ...(timestamp === undefined ? {} : { timestamp: timestamp.toISOString() }),
         })),
       }),
+    logs: async () => watchScript(api, accountId ?? platform.accountId, name),
   };
 }
 

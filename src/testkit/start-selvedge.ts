@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { ApiClient } from "./api-client.ts";
 import { PlatformProcess, type PlatformSettings, type ReadyPlatform } from "./child.ts";
 import { checksOf, type Checks } from "./checks.ts";
@@ -12,7 +12,8 @@ import { edgeFetch } from "./edge-fetch.ts";
 import { faultsOf } from "./faults.ts";
 import { journalOf } from "./journal.ts";
 import { outboundOf } from "./outbound.ts";
-import { scriptOf } from "./scripts.ts";
+import { scriptOf, type ScriptPlatform } from "./scripts.ts";
+import type { Seed } from "./seed.ts";
 import type { Selvedge } from "./selvedge.ts";
 import { introspectWorkflow, introspectWorkflowInstance } from "./workflows.ts";
 
@@ -36,6 +37,8 @@ export type {
 } from "./faults.ts";
 export type { ApiCall as Call, CallFilter, CallJournal } from "./journal.ts";
 export type { AnswerOutbound, OutboundControl as Outbound, OutboundRequest } from "./outbound.ts";
+export { defineSeed, type Seed, type SeedRecord, type SeedScript, type SeedZone } from "./seed.ts";
+export type { LoggedRun, ScriptLogs } from "./script-logs.ts";
 export type { BatchOutcome, DrivenScript, EventOutcome, TestMessage } from "./scripts.ts";
 export type {
   WorkflowAttempt,
@@ -56,8 +59,13 @@ export interface StartOptions {
   now?: string | Date;
   /** Whether the time passes, stands, or jumps to the next due work when nothing runs. */
   clock?: "real" | "frozen" | "skip";
+<<<<<<< HEAD
   /** A file from `save` with the state to start with. */
   state?: string;
+=======
+  /** The content to begin with: a file that `save` or `selvedge import` has written, or a seed, as file or object. */
+  state?: string | Seed;
+>>>>>>> 8061f05 (testkit: begin with a file of import or a seed; show logs of scripts)
   /** "fail": `close` and the runners throw if a call had no operation. */
   onUnknown?: "fail" | "404";
   /**
@@ -102,7 +110,7 @@ export async function startSelvedge(options: StartOptions = {}): Promise<Selvedg
     readyFile,
     testSeed: seed,
     ...(options.now === undefined ? {} : { testNow: new Date(options.now).toISOString() }),
-    ...(options.state === undefined ? {} : { testState: options.state }),
+    ...(options.state === undefined ? {} : { testState: stateFile(options.state, folder) }),
   });
   const stop = async (): Promise<void> => {
     await child.stop();
@@ -121,6 +129,15 @@ export async function startSelvedge(options: StartOptions = {}): Promise<Selvedg
     await stop();
     throw error;
   }
+}
+
+/** The path of a state. A seed is written to a file, and its own files are found from the working folder. */
+function stateFile(state: string | Seed, folder: string): string {
+  if (typeof state === "string") return resolve(state);
+  const file = join(folder, "seed.json");
+  const seed = { ...state, folder: resolve(state.folder ?? ".") };
+  writeFileSync(file, JSON.stringify(seed, null, 2), { mode: 0o600 });
+  return file;
 }
 
 function environmentFor(ready: ReadyPlatform, token: string): Record<string, string> {
@@ -185,7 +202,7 @@ function describe(
     check: async () => checks.check(),
     fetch: async (url, init) => edgeFetch(edges, new Request(url, init)),
     dig: async (name, type = "A") => dig(ready.dns, name, type),
-    ...codeMethods(control),
+    ...codeMethods({ control, api, accountId: ready.account_id }),
     account: async (name = "Test") => api.account(name, env),
     tokenWith: async (can, where = {}) => api.tokenWith(can, ready.account_id, where),
     ...stateMethods(control, options, token, { checks, outbound }),
@@ -195,7 +212,7 @@ function describe(
 }
 
 function codeMethods(
-  control: ControlClient,
+  platform: ScriptPlatform,
 ): Pick<
   Selvedge,
   | "script"
@@ -206,11 +223,12 @@ function codeMethods(
   | "introspectWorkflowInstance"
   | "kill"
 > {
+  const { control } = platform;
   return {
-    script: (name, account) => scriptOf(control, name, account),
-    fetchScript: async (name, url, init) => scriptOf(control, name).fetch(url, init),
-    runScheduled: async (name, event) => scriptOf(control, name).scheduled(event),
-    sendQueueBatch: async (name, queue, messages) => scriptOf(control, name).queue(queue, messages),
+    script: (name, account) => scriptOf(platform, name, account),
+    fetchScript: async (name, url, init) => scriptOf(platform, name).fetch(url, init),
+    runScheduled: async (name, event) => scriptOf(platform, name).scheduled(event),
+    sendQueueBatch: async (name, queue, messages) => scriptOf(platform, name).queue(queue, messages),
     introspectWorkflow: async (name, account) => introspectWorkflow(control, name, account),
     introspectWorkflowInstance: async (name, id, account) =>
       introspectWorkflowInstance(control, name, id, account),

@@ -98,3 +98,29 @@ it("the handler of queues gets a batch, and answers for each message", async () 
     error: { message: "cannot be read" },
   });
 });
+
+it("shows the runs of a script that begin after it is watched", async () => {
+  await edge.fetchScript("driven", "http://any.example/");
+  await using logs = await edge.script("talker").logs();
+  await deploy(
+    edge,
+    "talker",
+    `export default {
+      fetch(request) { console.warn("asked", { for: new URL(request.url).pathname }); return new Response("ok"); },
+      scheduled() { throw new RangeError("too late"); },
+    };`,
+  );
+  await edge.fetchScript("driven", "http://any.example/");
+  await edge.fetchScript("talker", "http://any.example/bread");
+  await edge.runScheduled("talker", { cron: "0 3 * * *" });
+  const runs = await logs.runs(2);
+  expect(runs).toMatchObject([
+    { outcome: "ok", logs: [{ level: "warn", message: ["asked", { for: "/bread" }] }], exceptions: [] },
+    {
+      outcome: "exception",
+      event: { cron: "0 3 * * *" },
+      exceptions: [{ name: "RangeError", message: "too late" }],
+    },
+  ]);
+  await expect(logs.runs(3, 50)).rejects.toThrow("Expected 3 runs of talker within 50 ms, and there were 2");
+});

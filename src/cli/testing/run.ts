@@ -20,7 +20,10 @@ export function registerRunCommand(program: Command): void {
     .option("--seed <text>", "ids follow from this text")
     .option("--now <time>", "the time at the start")
     .addOption(new Option("--clock <mode>", "how the time passes").choices(["real", "frozen", "skip"]))
-    .option("--state <file>", "a state that the test kit has saved, to begin with")
+    .option(
+      "--state <file>",
+      "the state to begin with: one that a test has saved, a file of import, or a seed",
+    )
     .addOption(new Option("--on-unknown <what>", "what a call of no operation does").choices(["fail", "404"]))
     .addOption(
       new Option("--outbound <reach>", "the reach beyond this machine").choices(["block", "refuse", "allow"]),

@@ -1,0 +1,51 @@
+import { readFileSync } from "node:fs";
+import { isSavedState } from "../../platform/storage/under-test/saved-image.ts";
+import { ControlClient } from "../../testkit/control-client.ts";
+import type { Ready } from "../../server.ts";
+import { apply, showStep } from "../migration/apply.ts";
+import { openPlace } from "../migration/command-places.ts";
+import { readDocument, type Document } from "../migration/document.ts";
+import { MigrationError } from "../migration/failure.ts";
+import { documentOfSeed } from "./seed.ts";
+
+/** The step of a start that fills an empty platform, whose state is then that of the start. */
+export type PlatformFilling = (ready: Ready, token: string) => Promise<void>;
+
+/**
+ * The content of a file of `selvedge import` or of a seed, made through the operations; undefined for a saved state, which
+ * is the database itself. Throws a MigrationError if the file is wrong.
+ */
+export function initialStateOf(file: string): PlatformFilling | undefined {
+  const bytes = readFileSync(file);
+  if (isSavedState(bytes)) return undefined;
+  const document = documentIn(file, bytes.toString());
+  return async (ready, token) => {
+    const { api: baseUrl, account_id: accountId, control } = ready;
+    const place = await openPlace(
+      { name: "test", baseUrl, token, accountId, dns: undefined },
+      document.zones.map(({ name }) => name),
+      { callsPerSecond: 0 },
+      true,
+    );
+    const { failures } = await apply(document, place, false, () => {});
+    if (failures.length > 0)
+      throw new MigrationError(
+        `${file}: ${failures.map(({ step, why }) => `${showStep(step)}: ${why}`).join("\n")}`,
+      );
+    const client = new ControlClient(control!);
+    await client.json("PUT", "/snapshots/start");
+    await client.json("DELETE", "/calls");
+  };
+}
+
+function documentIn(file: string, text: string): Document {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch (error) {
+    throw new MigrationError(
+      `Expected a saved state, a file of selvedge import or a seed in JSON, but ${file} is none: ${(error as Error).message}`,
+    );
+  }
+  return Object.hasOwn(Object(content), "selvedge_import") ? readDocument(file) : documentOfSeed(file, text);
+}
