@@ -35,6 +35,7 @@ const [
   { errorsPage },
   { importFileSchema },
   { openapi },
+  { openapiTest },
   states,
 ] = await Promise.all([
   import("./generate/absent-products.ts"),
@@ -45,11 +46,13 @@ const [
   import("./generate/errors.ts"),
   import("./generate/import-file.ts"),
   import("./generate/openapi.ts"),
+  import("./generate/openapi-test.ts"),
   import("./generate/workflow-states.ts"),
 ]);
 keepCurrent("src/edge-capabilities.ts", await edgeCapabilitiesModule());
 const files: Record<string, () => string> = {
   "openapi.json": openapi,
+  "openapi-test.json": openapiTest,
   "bom.cdx.json": billOfMaterials,
   "src/control/api/server/absent-products.json": absentProducts,
   "packaging/grafana/selvedge.json": board,

@@ -4,16 +4,21 @@ import { bundle, createConfig } from "@redocly/openapi-core";
 import { expect, it } from "vitest";
 import { permissionGroups } from "../src/control/access/permissions.ts";
 
-/** openapi.json is read by tools of others: two of them resolve and check it. openapi-typescript uses the second. */
+/** The descriptions of the APIs are read by tools of others: two of them resolve and check them. openapi-typescript uses the second. */
 const file = "openapi.json";
 
-it("is a valid document for swagger-parser", async () => {
-  const api = await SwaggerParser.validate(file);
-  expect(Object.keys(api.paths ?? {}).length).toBeGreaterThan(100);
+const testFile = "openapi-test.json";
+
+it.each([
+  [file, 100],
+  [testFile, 20],
+])("%s is a valid document for swagger-parser", async (ref, least) => {
+  const api = await SwaggerParser.validate(ref);
+  expect(Object.keys(api.paths ?? {}).length).toBeGreaterThan(least);
 });
 
-it("has no unresolved reference for Redocly", async () => {
-  const { problems } = await bundle({ ref: file, config: await createConfig({}) });
+it.each([file, testFile])("%s has no unresolved reference for Redocly", async (ref) => {
+  const { problems } = await bundle({ ref, config: await createConfig({}) });
   expect(problems.map(({ message, location }) => `${message} at ${location[0]?.pointer}`)).toEqual([]);
 });
 

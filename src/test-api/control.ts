@@ -14,8 +14,6 @@ export interface ControlRequest {
   query: URLSearchParams;
   /** The bytes of the body. */
   bytes(): Promise<Buffer>;
-  /** The JSON body. Throws a TestFault if it does not match the schema. */
-  body<S extends z.ZodType>(schema: S): Promise<z.output<S>>;
   incoming: IncomingMessage;
   response: ServerResponse;
 }
@@ -26,8 +24,25 @@ export interface ControlRoute {
   /** With parameters in braces. */
   path: string;
   summary: string;
-  handle(request: ControlRequest): Promise<object | Uint8Array | undefined | void>;
+  /** The names of the parameters that the query may have. */
+  query?: readonly string[];
+  /** The JSON body; without it, the route has none or reads it itself. */
+  body?: z.ZodType;
+  handle(request: ControlRequest, body?: unknown): Promise<ControlAnswer>;
 }
+
+type ControlAnswer = object | Uint8Array | undefined | void;
+
+/** A route with a JSON body, which its handler receives. */
+export const routeWithBody = <Body extends z.ZodType>(
+  route: Omit<ControlRoute, "body" | "handle"> & {
+    body: Body;
+    handle(request: ControlRequest, body: z.output<Body>): Promise<ControlAnswer>;
+  },
+): ControlRoute => ({
+  ...route,
+  handle: async (request, body) => route.handle(request, body as z.output<Body>),
+});
 
 interface BoundRoute extends ControlRoute {
   pattern: RegExp;
@@ -83,14 +98,10 @@ export class ControlSurface {
     const params = Object.fromEntries(Object.entries(groups).map(([name, text]) => [name, decoded(text)]));
     let read: Promise<Buffer> | undefined;
     const bytes = (): Promise<Buffer> => (read ??= bytesOf(request));
-    const answer = await route.handle({
-      params,
-      query: url.searchParams,
-      bytes,
-      body: async (schema) => parsed(schema, await bytes()),
-      incoming: request,
-      response,
-    });
+    refuseUnknown(url.searchParams, route);
+    const body = route.body === undefined ? undefined : parsed(route.body, await bytes());
+    const asked = { params, query: url.searchParams, bytes, incoming: request, response };
+    const answer = await route.handle(asked, body);
     if (response.headersSent) return;
     if (answer instanceof Uint8Array)
       response.setHeader("content-type", "application/octet-stream").end(answer);
@@ -108,6 +119,15 @@ function decoded(text: string): string {
   } catch {
     throw new TestFault(400, "Expected valid percent-encoding in the path");
   }
+}
+
+function refuseUnknown(query: URLSearchParams, { query: known = [] }: ControlRoute): void {
+  const unknown = [...query.keys()].find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    throw new TestFault(
+      400,
+      `Expected ${known.length === 0 ? "no parameters" : `some of ${known.join(", ")}`} but received ${unknown}`,
+    );
 }
 
 async function bytesOf(request: IncomingMessage): Promise<Buffer> {

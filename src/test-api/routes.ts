@@ -7,7 +7,7 @@ import type { TestFaults } from "./faults/faults.ts";
 import { faultRoutes } from "./faults/routes.ts";
 import type { TestedOutbound } from "./outbound/outbound.ts";
 import { outboundRoutes } from "./outbound/routes.ts";
-import type { ControlRequest, ControlRoute } from "./control.ts";
+import { routeWithBody, type ControlRequest, type ControlRoute } from "./control.ts";
 import { harOf } from "./har.ts";
 import { cellRoutes, type KilledCells } from "./scripts/cell-routes.ts";
 import { scriptRoutes, type DrivenScripts } from "./scripts/driven-scripts.ts";
@@ -65,13 +65,13 @@ function stateRoutes(controlled: Controlled): ControlRoute[] {
       summary: "Shows the seed and the snapshots",
       handle: async () => ({ seed, snapshots: states.names }),
     },
-    {
+    routeWithBody({
       method: "POST",
       path: "/reset",
       summary:
         "Restores the state of the start or of a snapshot, and clears faults, answers, mocks and the journal",
-      async handle(request) {
-        const { to = startName } = await request.body(z.strictObject({ to: NameSchema.optional() }));
+      body: z.strictObject({ to: NameSchema.optional() }),
+      async handle(_request, { to = startName }) {
         mover.stop();
         faults.clear();
         outbound.clear();
@@ -79,11 +79,12 @@ function stateRoutes(controlled: Controlled): ControlRoute[] {
         await states.restore(to);
         journal.clear();
       },
-    },
+    }),
     {
       method: "GET",
       path: "/state",
       summary: "Shows all rows, sorted, without times and secrets",
+      query: ["tables"],
       handle: async ({ query }) => canonicalState(storage.read, query.get("tables")?.split(",")),
     },
   ];
@@ -143,19 +144,12 @@ function clockRoutes({ clock, mover, onFault }: Controlled): ControlRoute[] {
   const shown = () => ({ now: new Date(clock.now()).toISOString(), mode: clock.mode });
   return [
     { method: "GET", path: "/clock", summary: "Shows the time", handle: async () => shown() },
-    {
+    routeWithBody({
       method: "PATCH",
       path: "/clock",
       summary: "Moves the clock, and runs the work that comes due on the way",
-      async handle(request) {
-        const {
-          mode,
-          now,
-          advance,
-          next,
-          settle: settles = true,
-          max = stepsMax,
-        } = await request.body(ClockSchema);
+      body: ClockSchema,
+      async handle(_request, { mode, now, advance, next, settle: settles = true, max = stepsMax }) {
         if ([now, advance, next].filter((each) => each !== undefined).length > 1)
           throw new TestFault(400, "Expected at most one of now, advance and next");
         if (mode !== undefined) clock.change(mode);
@@ -170,9 +164,12 @@ function clockRoutes({ clock, mover, onFault }: Controlled): ControlRoute[] {
           if (clock.mode === "skip") mover.skip(onFault);
         }
       },
-    },
+    }),
   ];
 }
+
+/** The conditions on calls, in a query. */
+const filters = ["operation", "method", "path", "token", "status", "after", "changed", "body"];
 
 function callRoutes({ journal, apiUrl }: Controlled): ControlRoute[] {
   return [
@@ -180,6 +177,7 @@ function callRoutes({ journal, apiUrl }: Controlled): ControlRoute[] {
       method: "GET",
       path: "/calls",
       summary: "Lists the calls that match; with ?wait= waits for the first one",
+      query: [...filters, "wait"],
       async handle({ query }) {
         const waitSeconds = Number(query.get("wait") ?? 0);
         const filter = filterOf(query);
@@ -200,6 +198,7 @@ function callRoutes({ journal, apiUrl }: Controlled): ControlRoute[] {
       method: "GET",
       path: "/calls/har",
       summary: "Returns the calls as an HTTP Archive",
+      query: filters,
       handle: async ({ query }) => harOf(journal.all(filterOf(query)), apiUrl()),
     },
     {

@@ -1,7 +1,9 @@
 import { spawnSync } from "node:child_process";
+import { createHmac } from "node:crypto";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Cloudflare from "cloudflare";
+import sharp from "sharp";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startSelvedge, type Selvedge } from "../../src/testkit/start-selvedge.ts";
 import { temporaryFolder } from "../helpers/process.ts";
@@ -113,6 +115,37 @@ describe("time", () => {
     expect((await client.zones.list()).result).toEqual([]);
     await edge.clock.advance("2 hours");
     expect(await client.zones.list().catch(statusOf)).toBe(401);
+  });
+
+  it("a key of an hour and a signed URL are over two hours on", async () => {
+    const client = clientOf(edge);
+    const account_id = edge.accountId;
+    const { id } = await client.kv.namespaces.create({ account_id, title: "prices" });
+    const key = { account_id, namespace_id: id };
+    await client.kv.namespaces.values.update("bread", { ...key, value: "3", expiration_ttl: 3600 });
+    const pixel = await sharp({ create: { width: 1, height: 1, channels: 3, background: "teal" } })
+      .png()
+      .toBuffer();
+    const image = await client.images.v1.create({
+      account_id,
+      file: new File([new Uint8Array(pixel)], "pixel.png"),
+      requireSignedURLs: true,
+    });
+    const { keys } = await client.images.v1.keys.list({ account_id });
+    const url = new URL(image.variants![0]!);
+    const expires = Math.floor((await edge.clock.now()).getTime() / 1000) + 3600;
+    url.searchParams.set("exp", String(expires));
+    const signature = createHmac("sha256", keys![0]!.value!)
+      .update(url.pathname + url.search)
+      .digest("hex");
+    url.searchParams.set("sig", signature);
+    const seen = async (): Promise<unknown[]> => [
+      await client.kv.namespaces.values.get("bread", key).then(() => 200, statusOf),
+      (await fetch(url)).status,
+    ];
+    expect(await seen()).toEqual([200, 200]);
+    await edge.clock.advance("2 hours");
+    expect(await seen()).toEqual([404, 403]);
   });
 });
 

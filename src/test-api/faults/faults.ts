@@ -7,19 +7,19 @@ import { OriginFaultSchema, type OriginFault } from "./origin-faults.ts";
 import { ResolverFaultSchema, type ResolverFault } from "./resolver-faults.ts";
 import { StorageFaultSchema, type StorageFault } from "./storage-faults.ts";
 
-/** The schemas by kind. The default kind is "api". */
-export const faultSchemas = {
-  api: ApiFaultSchema,
-  origin: OriginFaultSchema,
-  dns: DnsFaultSchema,
-  resolver: ResolverFaultSchema,
-  storage: StorageFaultSchema,
-  cells: CellsFaultSchema,
-} as const;
-export const FaultKindSchema = z.looseObject({
-  kind: z.enum(Object.keys(faultSchemas) as [TestFaultKind]).default("api"),
-});
-export type TestFaultKind = keyof typeof faultSchemas;
+/** A fault of one kind. The default kind is "api". */
+export const FaultSchema = z.discriminatedUnion(
+  "kind",
+  [
+    ApiFaultSchema.extend({ kind: z.literal("api").optional() }),
+    OriginFaultSchema.extend({ kind: z.literal("origin") }),
+    DnsFaultSchema.extend({ kind: z.literal("dns") }),
+    ResolverFaultSchema.extend({ kind: z.literal("resolver") }),
+    StorageFaultSchema.extend({ kind: z.literal("storage") }),
+    CellsFaultSchema.extend({ kind: z.literal("cells") }),
+  ],
+  { error: "Expected api, origin, dns, resolver, storage or cells" },
+);
 
 /** The faults that tests have added, by kind. */
 export class TestFaults {

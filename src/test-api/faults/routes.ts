@@ -1,7 +1,6 @@
-import type { z } from "zod";
-import type { ControlRoute } from "../control.ts";
+import { routeWithBody, type ControlRoute } from "../control.ts";
 import { TestFault } from "../test-fault.ts";
-import { FaultKindSchema, faultSchemas, type TestFaults } from "./faults.ts";
+import { FaultSchema, type TestFaults } from "./faults.ts";
 import type { FaultRules } from "./fault-rules.ts";
 
 /** The routes of faults. */
@@ -12,18 +11,16 @@ export const faultRoutes = (faults: TestFaults): ControlRoute[] => [
     summary: "Lists the faults, the newest of each kind first",
     handle: async () => ({ faults: faults.all.flatMap(({ list }) => list) }),
   },
-  {
+  routeWithBody({
     method: "POST",
     path: "/faults",
     summary: "Adds a fault of a kind: api (the default), origin, dns, resolver, storage, cells",
-    async handle(request) {
-      const { kind } = await request.body(FaultKindSchema);
-      const schema: z.ZodType<object> = faultSchemas[kind].extend({ kind: FaultKindSchema.shape.kind });
-      const { kind: _, ...fault } = (await request.body(schema)) as { kind: string };
+    body: FaultSchema,
+    async handle(_request, { kind = "api", ...fault }) {
       const rules: FaultRules<object> = faults[kind];
       return { id: rules.add(fault) };
     },
-  },
+  }),
   {
     method: "DELETE",
     path: "/faults",

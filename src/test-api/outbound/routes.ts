@@ -1,24 +1,26 @@
 import { z } from "zod";
-import type { ControlRoute } from "../control.ts";
+import { routeWithBody, type ControlRoute } from "../control.ts";
 import { TestFault } from "../test-fault.ts";
 import { OutboundAnswerSchema, OutboundModeSchema, type TestedOutbound } from "./outbound.ts";
 
 /** The routes of requests that leave the platform. */
 export const outboundRoutes = (outbound: TestedOutbound): ControlRoute[] => [
-  {
+  routeWithBody({
     method: "PUT",
     path: "/outbound",
     summary: "Sets which requests beyond this machine are allowed",
-    async handle(request) {
-      ({ mode: outbound.mode } = await request.body(z.strictObject({ mode: OutboundModeSchema })));
+    body: z.strictObject({ mode: OutboundModeSchema }),
+    async handle(_request, { mode }) {
+      outbound.mode = mode;
     },
-  },
-  {
+  }),
+  routeWithBody({
     method: "POST",
     path: "/outbound/answers",
     summary: "Adds an answer to requests that leave the platform",
-    handle: async (request) => ({ id: outbound.add(await request.body(OutboundAnswerSchema)) }),
-  },
+    body: OutboundAnswerSchema,
+    handle: async (_request, answer) => ({ id: outbound.add(answer) }),
+  }),
   {
     method: "DELETE",
     path: "/outbound/answers/{id}",

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CellsUnderTest } from "../../sandbox/tested-cells.ts";
-import type { ControlRoute } from "../control.ts";
+import { routeWithBody, type ControlRoute } from "../control.ts";
 import type { TestedInvocations } from "../../products/workflows/cells/tested-invocations.ts";
 import { scriptOf } from "../faults/cell-faults.ts";
 
@@ -13,12 +13,12 @@ export interface KilledCells {
 
 /** The route that kills processes of scripts. */
 export const cellRoutes = ({ scripts, workflows, objects }: KilledCells): ControlRoute[] => [
-  {
+  routeWithBody({
     method: "POST",
     path: "/cells/kill",
     summary: "Kills the processes that run a script and its workflows, or all",
-    async handle(request) {
-      const { script } = await request.body(z.strictObject({ script: z.string().max(100).optional() }));
+    body: z.strictObject({ script: z.string().max(100).optional() }),
+    async handle(_request, { script }) {
       const isHit = (owner: string): boolean => script === undefined || scriptOf(owner)?.script === script;
       let killed = scripts.all.reduce((sum, each) => sum + each.kill(isHit), workflows?.kill(script) ?? 0);
       for (const pid of script === undefined ? objects.pids : []) {
@@ -27,5 +27,5 @@ export const cellRoutes = ({ scripts, workflows, objects }: KilledCells): Contro
       }
       return { killed };
     },
-  },
+  }),
 ];

@@ -9,7 +9,7 @@ import { DomainError } from "../../platform/domain-error.ts";
 import type { Runtime } from "../../workers/runtime/runtime.ts";
 import { withoutVisitor } from "../../workers/runtime/run-root.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
-import type { ControlRequest, ControlRoute } from "../control.ts";
+import { routeWithBody, type ControlRequest, type ControlRoute } from "../control.ts";
 import { TestFault } from "../test-fault.ts";
 
 /** The services that run scripts. */
@@ -52,24 +52,27 @@ export const scriptRoutes = (driven: DrivenScripts): ControlRoute[] => [
     method: "POST",
     path: "/scripts/{script}/fetch",
     summary: "Sends a request to a script; x-selvedge-request has URL, method and headers in JSON, base64url",
+    query: ["account"],
     handle: async (request) => fetchScript(request, driven),
   },
-  {
+  routeWithBody({
     method: "POST",
     path: "/scripts/{script}/scheduled",
     summary: "Runs the scheduled handler of a script",
-    async handle(request) {
-      const { cron, at } = await request.body(ScheduledSchema);
+    query: ["account"],
+    body: ScheduledSchema,
+    async handle(request, { cron, at }) {
       const scheduledTime = at === undefined ? clock.now() : Date.parse(at);
       return invoke(request, driven, "scheduled", JSON.stringify({ cron, scheduledTime }));
     },
-  },
-  {
+  }),
+  routeWithBody({
     method: "POST",
     path: "/scripts/{script}/queue",
     summary: "Runs the queue handler of a script with a batch of messages",
-    async handle(request) {
-      const { queue, messages } = await request.body(BatchSchema);
+    query: ["account"],
+    body: BatchSchema,
+    async handle(request, { queue, messages }) {
       const sent = messages.map(({ id = newUuid(), timestamp, attempts, body }, number): QueueMessage => ({
         number,
         id,
@@ -81,7 +84,7 @@ export const scriptRoutes = (driven: DrivenScripts): ControlRoute[] => [
       const backlog = { count: sent.length, bytes: 0, oldestOn: sent[0]?.sentOn ?? 0 };
       return invoke(request, driven, "queue", JSON.stringify(wireBatch(queue, sent, backlog)));
     },
-  },
+  }),
 ];
 
 interface Outcome {

@@ -4,7 +4,7 @@ import { entryName } from "../../products/workflows/store/journal.ts";
 import { encode } from "../../products/workflows/worker/codec.ts";
 import type { Workflow } from "../../products/workflows/workflow.ts";
 import type { WorkflowServices } from "../../products/workflows/workflow-services.ts";
-import type { ControlRequest, ControlRoute } from "../control.ts";
+import { routeWithBody, type ControlRequest, type ControlRoute } from "../control.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import { durationMsOf } from "../duration.ts";
 import { TestFault } from "../test-fault.ts";
@@ -58,20 +58,23 @@ function mockRoutes(
       method: "POST",
       path: "/workflows/{workflow}/introspect",
       summary: "Starts recording the instances of a workflow",
+      query: ["account", "instance"],
       handle: async (request) => mocked.watch(placeOf(request, workflowOf(request, tested))),
     },
     {
       method: "GET",
       path: "/workflows/{workflow}/instances",
       summary: "Lists the instances that have started since the recording began",
+      query: ["account", "instance"],
       handle: async (request) => ({ ids: mocked.seen(placeOf(request, workflowOf(request, tested))) }),
     },
-    {
+    routeWithBody({
       method: "POST",
       path: "/workflows/{workflow}/modify",
       summary: "Mocks steps, sleeps and events of all instances, or of one (?instance=)",
-      async handle(request) {
-        const change = await request.body(ModificationSchema);
+      query: ["account", "instance"],
+      body: ModificationSchema,
+      async handle(request, change) {
         const workflow = workflowOf(request, tested);
         const place = placeOf(request, workflow);
         mocked.modify(place, change);
@@ -82,11 +85,12 @@ function mockRoutes(
         const payload = encode(change.payload, "The payload of the mock");
         await tested.workflowInstances.sendEvent(workflow, instanceId, change.type, payload);
       },
-    },
+    }),
     {
       method: "POST",
       path: "/workflows/{workflow}/dispose",
       summary: "Removes the mocks. Fails if one of them was not used by any step",
+      query: ["account", "instance"],
       async handle(request) {
         const workflow = workflowOf(request, tested);
         const place = placeOf(request, workflow);
@@ -118,6 +122,7 @@ function instanceRoutes(tested: TestedWorkflows, introspection: Introspection): 
       method: "GET",
       path,
       summary: "Waits for a status (?status=), or for the end, and shows the instance",
+      query: ["account", "status", "wait"],
       async handle(request) {
         const status = request.query.get("status");
         return status === null
@@ -129,6 +134,7 @@ function instanceRoutes(tested: TestedWorkflows, introspection: Introspection): 
       method: "GET",
       path: `${path}/steps/{step}`,
       summary: "Waits for the result of a step, named with its count: charge-1",
+      query: ["account", "wait"],
       handle: async (request) =>
         introspection.untilStep(...at(request), request.params["step"]!, waitMsOf(request)),
     },
@@ -136,6 +142,7 @@ function instanceRoutes(tested: TestedWorkflows, introspection: Introspection): 
       method: "GET",
       path: `${path}/steps/{step}/attempts`,
       summary: "Lists the attempts of a step",
+      query: ["account"],
       handle: async (request) => ({
         attempts: await introspection.attempts(...at(request), request.params["step"]!),
       }),
@@ -144,6 +151,7 @@ function instanceRoutes(tested: TestedWorkflows, introspection: Introspection): 
       method: "GET",
       path: `${path}/timeline`,
       summary: "Lists the steps, sleeps and waits of an instance",
+      query: ["account"],
       handle: async (request) => ({ timeline: await introspection.timeline(...at(request)) }),
     },
   ];
@@ -157,31 +165,32 @@ function disturbingRoutes(
   const path = instancePath;
   const at = instanceAt(tested);
   return [
-    {
+    routeWithBody({
       method: "POST",
       path: `${path}/fast-forward`,
       summary: "Moves the time of one instance forward",
-      async handle(request) {
-        const { by } = await request.body(
-          z.strictObject({ by: z.union([z.string().max(100), z.number().min(0)]) }),
-        );
+      query: ["account"],
+      body: z.strictObject({ by: z.union([z.string().max(100), z.number().min(0)]) }),
+      async handle(request, { by }) {
         await fastForward(tested, durationMsOf(by), ...at(request));
       },
-    },
-    {
+    }),
+    routeWithBody({
       method: "POST",
       path: `${path}/crash`,
       summary: "Kills the process of the instance after this step has ended",
-      async handle(request) {
-        const { after } = await request.body(z.strictObject({ after: StepSchema }));
+      query: ["account"],
+      body: z.strictObject({ after: StepSchema }),
+      async handle(request, { after }) {
         const [{ accountId, name }, instanceId] = at(request);
         mocked.crashAfter({ accountId, workflowName: name, instanceId }, after);
       },
-    },
+    }),
     {
       method: "POST",
       path: `${path}/replay`,
       summary: "Replays the code of an ended instance with its journal",
+      query: ["account"],
       handle: async (request) => introspection.replay(...at(request), tested.workflowEngine.underTest!),
     },
   ];

@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startSelvedge, type Selvedge } from "../src/testkit/start-selvedge.ts";
+import { atMost, median, printGoals, residentMegabytes } from "./lib/measure.ts";
+import { processTree } from "./lib/tree.ts";
+
+/**
+ * The test kit as tests use it: a platform for a file of tests, which is reset before each. A reset is measured with
+ * 12,000 rows that it deletes, and with 12,000 that it brings back.
+ */
+const records = 12_000;
+const resets = 200;
+const tests = 100;
+const atOnce = 8;
+
+const percentile95 = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.95)]!;
+
+async function timed(action: () => Promise<unknown>): Promise<number> {
+  const startedMs = performance.now();
+  await action();
+  return performance.now() - startedMs;
+}
+
+async function call<T>(edge: Selvedge, method: string, path: string, body?: object | FormData): Promise<T> {
+  const isForm = body instanceof FormData;
+  const answer = await fetch(`${edge.urls.api}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${edge.token}`,
+      ...(isForm ? {} : { "content-type": "application/json" }),
+    },
+    ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
+  });
+  const { success, result, errors } = (await answer.json()) as {
+    success: boolean;
+    result: T;
+    errors: unknown;
+  };
+  if (!success) throw new Error(`${method} ${path}: ${JSON.stringify(errors)}`);
+  return result;
+}
+
+const newZone = async (edge: Selvedge): Promise<string> => {
+  const body = { account: { id: edge.accountId }, name: "shop.example", type: "full" };
+  return (await call<{ id: string }>(edge, "POST", "/zones", body)).id;
+};
+
+async function fill(edge: Selvedge): Promise<void> {
+  const zone = await newZone(edge);
+  const lines = Array.from(
+    { length: records },
+    (_, i) => `n${i} 60 IN A 192.0.${(i >> 8) & 255}.${i & 255}\n`,
+  );
+  const form = new FormData();
+  form.set("file", new File([lines.join("")], "shop.zone"));
+  await call(edge, "POST", `/zones/${zone}/dns_records/import`, form);
+}
+
+/** The work of a short test: two calls, and a question to the name server. */
+async function shortTest(edge: Selvedge): Promise<void> {
+  await edge.reset();
+  const zone = await newZone(edge);
+  const record = { type: "A", name: "www.shop.example", content: "192.0.2.1", ttl: 60 };
+  await call(edge, "POST", `/zones/${zone}/dns_records`, record);
+  const [address] = await edge.dig("www.shop.example");
+  if (address !== "192.0.2.1") throw new Error(`Expected 192.0.2.1 but received ${String(address)}`);
+}
+
+const starts: number[] = [];
+for (let round = 0; round < 7; round++) {
+  const startedMs = performance.now();
+  const edge = await startSelvedge();
+  starts.push(performance.now() - startedMs);
+  await edge.close();
+}
+
+const together = await timed(async () => {
+  const all = await Promise.all(Array.from({ length: atOnce }, () => startSelvedge()));
+  for (const each of all) await each.close();
+});
+
+const edge = await startSelvedge();
+const [pid] = processTree(process.pid).filter((each) => each !== process.pid);
+const sequence = await timed(async () => {
+  for (let i = 0; i < tests; i++) await shortTest(edge);
+});
+const memory = residentMegabytes(pid!);
+
+const deleting: number[] = [];
+for (let round = 0; round < 10; round++) {
+  await fill(edge);
+  deleting.push(await timed(() => edge.reset()));
+}
+
+await fill(edge);
+const folder = mkdtempSync(join(tmpdir(), "selvedge-bench-"));
+const file = join(folder, "state");
+await edge.save(file);
+await edge.close();
+
+const filled = await startSelvedge({ state: file });
+rmSync(folder, { recursive: true });
+const restoring: number[] = [];
+for (let round = 0; round < resets; round++) {
+  const zones = await call<{ id: string }[]>(filled, "GET", "/zones");
+  await call(filled, "PATCH", `/zones/${zones[0]!.id}`, { paused: true });
+  restoring.push(await timed(() => filled.reset()));
+}
+await filled.close();
+
+printGoals([
+  atMost("start, s", median(starts) / 1000, 1),
+  atMost(`${atOnce} at once: all are ready and have ended, s`, together / 1000, 10),
+  atMost(`${tests} tests in sequence, each with a reset, s`, sequence / 1000, 3),
+  atMost(`reset that deletes ${records} rows, ms`, median(deleting), 10),
+  atMost(`reset that brings ${records} rows back: median, ms`, median(restoring), 10),
+  atMost("  95th percentile, ms", percentile95(restoring), 10),
+  atMost("memory of a platform after the tests, MB", memory, 160),
+]);
