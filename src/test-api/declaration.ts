@@ -32,12 +32,8 @@ export const declaration = declare({
       kind: "text",
       flag: "test-state",
       env: "SELVEDGE_TEST_STATE",
-<<<<<<< HEAD
-      describe: "with --test-api and --ephemeral: a file with the state to start with, saved by a test",
-=======
       describe:
-        "with --test-api and --ephemeral: the state to begin with, a file that a test or selvedge import has written, or a seed",
->>>>>>> 8061f05 (testkit: begin with a file of import or a seed; show logs of scripts)
+        "with --test-api and --ephemeral: a file with the content to start with: a saved state, a file of selvedge import, or a seed",
     },
   },
   checkSettings: ({ testApi, testSeed, testNow, testState }) =>

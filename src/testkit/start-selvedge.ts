@@ -59,13 +59,8 @@ export interface StartOptions {
   now?: string | Date;
   /** Whether the time passes, stands, or jumps to the next due work when nothing runs. */
   clock?: "real" | "frozen" | "skip";
-<<<<<<< HEAD
-  /** A file from `save` with the state to start with. */
-  state?: string;
-=======
-  /** The content to begin with: a file that `save` or `selvedge import` has written, or a seed, as file or object. */
+  /** The content to start with: a file from `save` or `selvedge import`, or a seed, as a file or an object. */
   state?: string | Seed;
->>>>>>> 8061f05 (testkit: begin with a file of import or a seed; show logs of scripts)
   /** "fail": `close` and the runners throw if a call had no operation. */
   onUnknown?: "fail" | "404";
   /**

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { z } from "zod";
 import { plans } from "../../control/zones/plans.ts";
 import { messageOf, readLines } from "../../dns/records/zone-file/import.ts";
-import { parseRecord, type RecordFields, type RecordInput } from "../../dns/records/record.ts";
+import { parseRecord, type RecordFields } from "../../dns/records/record.ts";
 import type { Seed, SeedScript, SeedZone } from "../../testkit/seed.ts";
 import { describeBytes, type Bytes } from "../migration/bytes.ts";
 import { documentVersion, type Document } from "../migration/document.ts";
@@ -161,7 +161,7 @@ class SeedReader {
     for (const [index, record] of records.entries()) {
       if (typeof record === "string") continue;
       try {
-        found.push(parseRecord(record as RecordInput, zone, plans.enterprise));
+        found.push(parseRecord(record, zone, plans.enterprise));
       } catch (error) {
         this.#fail([...where, "records", index], messageOf(error));
       }
@@ -250,8 +250,8 @@ class SeedReader {
   }
 
   #add(product: string, value: Record<string, unknown>, where: Where, zone?: string): void {
-    const { schema, key } = products.find(({ name }) => name === product)!;
-    const parsed = schema.strict().safeParse(value);
+    const declared = products.find(({ name }) => name === product)!;
+    const parsed = declared.schema.strict().safeParse(value);
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
       this.#fail(where, `${issue!.path.join(".")}: ${issue!.message}`);
@@ -259,8 +259,8 @@ class SeedReader {
     this.#resources.push({
       product,
       ...(zone === undefined ? {} : { zone }),
-      key: key(parsed.data!),
-      value: parsed.data!,
+      key: declared.key(parsed.data),
+      value: parsed.data,
     });
   }
 }
