@@ -65,7 +65,10 @@ export class Mover {
         const nextMs = await this.#nextMs();
         if (nextMs === undefined || nextMs > toMs) break;
         if (Math.max(work.length, rounds) >= max)
-          throw new TestFault(409, `More than ${max} pieces of work came due`);
+          throw new TestFault(
+            409,
+            `More than ${max} pieces of work came due. Move by less, or set a higher max`,
+          );
         work.push(...(await this.#fireAt(Math.max(nextMs, moved.now()))));
       }
       if (moved.now() < toMs) moved.set(toMs);

@@ -266,7 +266,7 @@ describe("names and limits (21, 23)", () => {
   });
 });
 
-it("code that reaches other steps than its journal has causes a warning", async () => {
+it("code that reaches other steps than those of its journal causes a warning", async () => {
   const { rid, status } = await run(
     `const first = await visit("run"); if (first === 1) await step.do("only once", async () => 1); await step.sleep("replay", 100); await step.do("later", async () => 2);`,
     { lingerMs: 0 },

@@ -69,7 +69,7 @@ describe("any bytes of a cell", () => {
     expect(() => readOutbound(`{"a":${deep}}`)).toThrow(MalformedError);
   });
 
-  it("a dispatched run has all that is needed of it, as text", () => {
+  it("a dispatched run has all required fields as text", () => {
     const names = ["child", "run", "binding", "options", "outbound", "id"];
     fc.assert(
       fc.property(recordOf(...names), (given) => {

@@ -46,7 +46,7 @@ it("goes on with a cell after a body that was refused in the middle", async () =
   expect(await answers()).toEqual(Array.from({ length: 5 }, () => ["enough", "nothing"]).flat());
 });
 
-it("goes on with a cell after an answer to a part of a body, and one that breaks off", async () => {
+it("goes on with a cell after an answer before the end of a body, and after an answer that breaks off", async () => {
   for (const then of ["end", "destroy"] as const) {
     harness.hooks = {
       fetch: readingLittle((response) => response.writeHead(200).write("part", () => response[then]())),

@@ -29,7 +29,7 @@ function three(): { main: Quarantine; edges: [Quarantine, Quarantine]; join: () 
   return { main, edges: [join(), join()], join };
 }
 
-it("an owner that one process quarantines is in quarantine in all, until one trusts it again", () => {
+it("an owner that one process quarantines is quarantined in all, until one process trusts it again", () => {
   const { main, edges, join } = three();
   const all = [main, ...edges];
   for (const first of all) {

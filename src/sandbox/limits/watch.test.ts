@@ -213,7 +213,7 @@ describe("DedicatedWatch", () => {
     expect(watch.look()).toBe("memory");
   });
 
-  it("does not count the CPU time of passing bytes on", () => {
+  it("does not count the CPU time for passing on bytes", () => {
     const cell = new FakeCell();
     const watch = new DedicatedWatch(cell, { cpuMs: 50, memoryBytes: 64 * mebibyte });
     cell.traffic.bytes += 100 * mebibyte;

@@ -4,7 +4,7 @@ import { answerActing } from "./acting-messages.ts";
 import type { OpenCell } from "./open-cell.ts";
 import { StandingTokens } from "./standing.ts";
 
-it("a cell has a limited number of questions about bookmarks at the same time", async () => {
+it("a cell may have a limited number of bookmark requests at the same time", async () => {
   const object = { namespace: "a".repeat(32), id: "b".repeat(64) };
   const tokens = new StandingTokens();
   const objects: { onMessage?: (token: string, message: ObjectMessage) => Promise<string | undefined> } = {};

@@ -109,7 +109,7 @@ it("when all slots are in use, an idle cell makes room; without one the caller w
   expect(refused).toEqual(noSlot);
 });
 
-it("an account without a cell takes a busy one of an account with several, but no databases, and only once", async () => {
+it("an account without a cell takes a busy cell of an account with several, but none of databases, and only one", async () => {
   const bench = new Bench();
   await bench.claimAll(["a", "b", "c", "d"], 4);
   const late = outcome(bench.slots.claim(objects("late")));

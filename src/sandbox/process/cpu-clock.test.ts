@@ -45,7 +45,7 @@ it("advances between the kernel's ticks while the process runs, and is never beh
   }
 });
 
-it("stands while the process waits", async () => {
+it("stands still while the process waits", async () => {
   const { pid } = await start("setTimeout(() => {}, 60_000);");
   const clock = new CpuClock(pid);
   onTestFinished(() => clock.close());

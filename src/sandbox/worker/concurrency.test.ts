@@ -3,7 +3,7 @@ import { amongCalls, countCall } from "./concurrency.ts";
 
 /* The module's state is shared by all runs of a script's isolate. */
 
-test("runs of a script that call it again all end", async () => {
+test("all runs of a script that calls itself end", async () => {
   let [runs, inFlight] = [0, 0];
   const call = async (depth: number): Promise<void> => {
     inFlight++;

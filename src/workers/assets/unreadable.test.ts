@@ -36,7 +36,7 @@ async function platform() {
   return { folder, blobs, node, begin, send, all };
 }
 
-it.each([3, 300])("of %i files, asks for those that are gone, and for no others", async (count) => {
+it.each([3, 300])("asks for the missing files among %i, and for no others", async (count) => {
   const { blobs, node, begin, send, all } = await platform();
   const assets = node();
   const jwt = await send(assets, (await begin(assets, count)).jwt, all(count));
@@ -63,7 +63,7 @@ it.each([3, 300])("of %i files, asks for those that are gone, and for no others"
   expect((await Array.fromAsync(blobs.list())).length).toBe(count);
 });
 
-it("takes such a file at another node than the session's", async () => {
+it("accepts a missing file on another node than the session's", async () => {
   const { blobs, node, begin, send, all } = await platform();
   const [first, second] = [node(), node()];
   const jwt = await send(first, (await begin(first, 3)).jwt, all(3));

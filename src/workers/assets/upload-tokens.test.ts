@@ -13,7 +13,7 @@ const claims = {
 
 afterEach(() => void vi.useRealTimers());
 
-it("a token says for which manifest, script and account it is", async () => {
+it("a token names its manifest, script and account", async () => {
   expect(await tokens.verify("asset-upload", await tokens.sign("asset-upload", claims))).toEqual(claims);
   const customer = { ...claims, namespaceId: "namespace", scriptId: "1" };
   expect(await tokens.verify("asset-completion", await tokens.sign("asset-completion", customer))).toEqual(
@@ -21,7 +21,7 @@ it("a token says for which manifest, script and account it is", async () => {
   );
 });
 
-it("serves its own step only", async () => {
+it("a token is valid for its own step only", async () => {
   await expect(
     tokens.verify("asset-completion", await tokens.sign("asset-upload", claims)),
   ).rejects.toMatchObject({ kind: "assets.completion" });
@@ -42,7 +42,7 @@ it.each([
   await expect(tokens.verify(purpose, token)).rejects.toThrow(/has expired/);
 });
 
-it("cannot be made or changed by others", async () => {
+it("a token cannot be made or changed by others", async () => {
   const token = await tokens.sign("asset-upload", claims);
   const [head, payload, signature] = token.split(".") as [string, string, string];
   const altered = Buffer.from(

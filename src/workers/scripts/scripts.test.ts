@@ -154,7 +154,7 @@ describeStorage("scripts", (open) => {
     expect(scripts.get(owner, "a").tags).toEqual(["t"]);
   });
 
-  it("may be uploaded first by many at the same time", async () => {
+  it("may have many first uploads at the same time", async () => {
     const { owner, put, scripts } = await platform(await open());
     await Promise.all(Array.from({ length: 5 }, async () => put("contested")));
     expect(scripts.get(owner, "contested").versionCount).toBe(5);
@@ -229,7 +229,7 @@ describeStorage("scripts", (open) => {
     expect([await count("script_versions"), await count("script_modules")]).toEqual([0, 0]);
   });
 
-  it("of a dispatch namespace go with it, and with its new name", async () => {
+  it("of a dispatch namespace are deleted with it, and found under its new name", async () => {
     const { account, namespaces, put, scripts } = await platform(await open());
     const namespace = await namespaces.create(account.id, "n", "u");
     await put("tenant", {}, ownerOf(namespace));

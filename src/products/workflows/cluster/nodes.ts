@@ -96,7 +96,7 @@ export class SharedNodes implements Nodes {
         unawaited(this.#execute(id, JSON.parse(command) as Command));
       }
     } catch (error) {
-      this.#logger.debug({ err: error }, "commands of other nodes could not be read");
+      this.#logger.debug({ err: error }, "workflow commands of other nodes could not be read; trying again");
     } finally {
       this.#isPolling = false;
     }
@@ -106,7 +106,7 @@ export class SharedNodes implements Nodes {
     try {
       await store.answerCommand(this.#read, id, JSON.stringify(await this.#answer(command)));
     } catch (error) {
-      this.#logger.warn({ err: error }, "a command of another node could not be answered");
+      this.#logger.warn({ err: error }, "a workflow command of another node could not be answered");
     } finally {
       this.#executing.delete(id);
     }

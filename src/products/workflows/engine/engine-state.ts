@@ -96,7 +96,7 @@ export class EngineState {
     this.writer = new JournalWriter(
       (batch, shards) => store.commit(batch, shards),
       clock,
-      (error) => options.onFault(error, "the journal could not be written"),
+      (error) => options.onFault(error, "the journal of workflows could not be written"),
     );
     this.scheduler = new InstanceScheduler(options.concurrency, (rid) => this.onSlot(rid));
     this.timers = new Timers(store, clock, (error, what) => options.onFault(error, what));
@@ -273,7 +273,7 @@ export class EngineState {
 
   /** The instance in memory and its rows now differ, so it is ended. */
   #refused(instance: LiveInstance, error: RefusedWriteError): void {
-    this.options.onFault(error, "an instance ends because the database refuses its writes");
+    this.options.onFault(error, "a workflow instance ends because the database refuses its writes");
     if (instance.isRefused) return this.lose(instance); // the database refuses even the end of the instance
     instance.isRefused = true;
     Object.assign(instance.row, { output: null, error: JSON.stringify(refusedError) });

@@ -124,7 +124,7 @@ export class WorkflowEngine {
       unawaited(
         this.operations.due(rid).catch((error: unknown) => {
           if (error instanceof RefusedError || error instanceof FencedError) return;
-          options.onFault(error, "an instance could not be woken");
+          options.onFault(error, "a workflow instance could not be woken; trying again");
           options.clock.after(1000, () => this.state.timers.onDue([rid]));
         }),
       );

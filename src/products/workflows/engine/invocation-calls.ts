@@ -48,7 +48,7 @@ export class InvocationCalls implements InvocationListener {
       if (error instanceof FencedError) return; // another node owns the instance
       if (error instanceof RefusedError) return; // the instance was removed
       if (error instanceof RefusedWriteError) return; // the instance has ended
-      this.#state.options.onFault(error, "a step's call failed");
+      this.#state.options.onFault(error, "a call of a workflow instance could not be handled");
     });
   }
 

@@ -25,7 +25,7 @@ export class InvocationStarter {
       await state.with(rid, async (instance) => this.#start(instance));
     } catch (error) {
       if (error instanceof RefusedError || error instanceof FencedError) return;
-      state.options.onFault(error, "an instance could not be started");
+      state.options.onFault(error, "a workflow instance could not be started");
       state.options.clock.after(1000, () => {
         unawaited(this.dispatch(rid));
       });

@@ -75,7 +75,7 @@ export class Timers {
     try {
       await this.load(shards());
     } catch (error) {
-      this.#onFault(error, "timers could not be read");
+      this.#onFault(error, "timers of workflows could not be read; trying again");
       this.#horizonEnd = 0; // until timers can be read, all are kept in memory
       againMs = 1000;
     }

@@ -97,7 +97,7 @@ it("a line never runs more than its limits, passes over full namespaces, and let
   expect(line.take()!.namespace).toBe("a");
 });
 
-it("an alarm that is forgotten while it waits or runs is not tried again, and its row goes", async () => {
+it("an alarm that is forgotten while it waits or runs is not tried again, and its row is deleted", async () => {
   const { set, ran, running, alarms, gone, rows, stop } = await startAlarms();
   const ids = Array.from({ length: namespaceRunningMax + 1 }, (_, i) => `${i}`);
   await Promise.all(ids.map(async (id) => set("a", id)));

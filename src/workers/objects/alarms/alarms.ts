@@ -293,7 +293,10 @@ export class Alarms {
     if (this.#alarms.get(alarm.key) !== alarm || !this.#isRunning) return;
     const isNoted = alarm.instance !== instance || alarm.number !== number;
     if (outcome === undefined) {
-      this.#logger.debug({ err: error, namespace: alarm.namespace, object: alarm.id }, "an alarm failed");
+      this.#logger.debug(
+        { err: error, namespace: alarm.namespace, object: alarm.id },
+        "an alarm of a Durable Object failed",
+      );
       if (isNoted) this.#arm(alarm, alarm.due);
       else this.#failed(alarm, countsAsFailed(error));
     } else if (isOlder(outcome, alarm)) this.#arm(alarm, alarm.due);

@@ -112,7 +112,7 @@ describe("sockets of a run", () => {
     await closed(other);
   });
 
-  it("speak TLS only where they were opened for that, and are known only while they are open", async () => {
+  it("speak TLS only if they were opened for it, and take orders only while they are open", async () => {
     const { id, other, answer } = await open();
     answer.resume();
     expect(await told({ do: "tls", id, servername: "x" })).toBe(

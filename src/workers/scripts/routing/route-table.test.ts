@@ -69,7 +69,7 @@ describe("patterns of routes", () => {
     expect(parsePattern(text)).toContain(why);
   });
 
-  it("belong to a zone with all the hosts that they take", () => {
+  it("belong to a zone if all hosts that they match do", () => {
     const within = (text: string): boolean => isWithin(parsePattern(text) as RoutePattern, "example.com");
     expect(["example.com/*", "*.example.com/*", "*example.com/*", "a.example.com/"].every(within)).toBe(true);
     expect(["notexample.com/*", "*ple.com/*", "com/*"].some(within)).toBe(false);
