@@ -49,6 +49,7 @@ export class ObjectRefusal extends Refusal {
   }
 }
 
+/** The names of properties that are set to true on the error in the script: retryable, overloaded. */
 export const refusalFlags = (error: unknown): readonly string[] =>
   error instanceof ObjectRefusal ? error.flags : [];
 
@@ -65,5 +66,6 @@ export const faultMessages: Record<Exclude<FaultKind, "killed" | "ended">, strin
 export const unavailable = (why = "no cell could be started", cause?: Error): CellError =>
   new CellError("unavailable", `Scripts cannot be run now: ${why}.`, { cause });
 
+/** The error of a request that was refused a slot, or whose run was evicted. */
 export const overloaded = (): CellError =>
   new CellError("overloaded", "The account or the script has too many requests in progress.");

@@ -46,6 +46,7 @@ export interface CronSchedule {
   scheduledTime: number;
 }
 export const scheduledId = ({ cron, scheduledTime }: CronSchedule): string => `${cron}-${scheduledTime}`;
+/** Reads the schedule from the id of an instance (see `scheduledId`); undefined for other triggers. */
 export function scheduleOf({ trigger, id }: Pick<InstanceHead, "trigger" | "id">): CronSchedule | undefined {
   if (trigger !== "cron") return undefined;
   const at = id.lastIndexOf("-");
@@ -54,6 +55,7 @@ export function scheduleOf({ trigger, id }: Pick<InstanceHead, "trigger" | "id">
 
 /** An instance of a workflow. Times are epoch milliseconds; results are texts of codec.ts. */
 export interface InstanceRow extends InstanceHead, InstanceState {}
+/** An instance before the store assigns its row id. */
 export type NewInstance = Omit<InstanceRow, "rid">;
 
 /** An event that no wait has taken yet. `number` grows in order of arrival. */
@@ -65,12 +67,14 @@ export interface EventRow {
   at: number;
 }
 
+/** The error of a step or of a rollback, as stored. */
 export interface StepError {
   name: string;
   message: string;
   stack?: string;
 }
 
+/** The error of a failed instance, as stored. */
 export interface InstanceError extends StepError {
   /** The outcome of the rollback, when there was one. */
   rollback?: { outcome: "complete" | "failed"; error: StepError | null };

@@ -10,6 +10,7 @@ export const statuses = [
   "terminated",
 ] as const;
 export type Status = (typeof statuses)[number];
+/** Statuses in which an instance has ended. */
 export const finalStatuses: readonly Status[] = ["complete", "errored", "terminated"];
 /** Whether an instance with this status does nothing more. */
 export const isFinal = (status: Status): boolean => finalStatuses.includes(status);

@@ -30,6 +30,7 @@ export function satisfies(value: Value, operation: Comparison, lists: ListSource
   }
 }
 
+/** Whether two integers have a common bit that is set (the operator `&`). */
 export function bitwiseAnd(a: IntValue, b: IntValue): boolean {
   return (BigInt(a) & BigInt(b)) !== 0n;
 }

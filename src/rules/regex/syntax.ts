@@ -14,6 +14,7 @@ export type Pattern =
 
 export const empty: Pattern = { kind: "empty" };
 
+/** A sequence of patterns, without nested sequences and empty patterns. */
 export function concat(items: Pattern[]): Pattern {
   const flat = items.flatMap((item) =>
     item.kind === "concat" ? item.items : item.kind === "empty" ? [] : [item],

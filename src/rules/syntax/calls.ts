@@ -23,6 +23,7 @@ export function mapCall(
     .filter((result) => result !== undefined);
 }
 
+/** Combines two values with `and`, `or` or `xor`. */
 export function combine(op: CombiningNode["op"], left: boolean, right: boolean): boolean {
   return op === "and" ? left && right : op === "or" ? left || right : left !== right;
 }

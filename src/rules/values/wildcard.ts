@@ -8,6 +8,7 @@ export interface WildcardPattern {
   test: (bytes: string) => boolean;
 }
 
+/** Compiles a pattern. Without `strict`, ASCII case is ignored. Throws a Fault at `span` for an invalid pattern. */
 export function compileWildcard(
   source: string,
   strict: boolean,
@@ -26,6 +27,7 @@ export function lowerAscii(bytes: string): string {
   return bytes.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
+/** Upper-cases ASCII letters only. */
 export function upperAscii(bytes: string): string {
   const upper = bytes.toUpperCase();
   if (upper === bytes || !/[\x80-\xff]/.test(bytes)) return upper;

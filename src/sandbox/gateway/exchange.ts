@@ -24,6 +24,7 @@ export interface CellRequest {
   metadata?: Omit<RunMetadata, "selvedgeRun" | "script" | "visitor" | "workflowStream">;
 }
 
+/** Encodes metadata for a header, as JSON in ASCII. */
 export const encodeMetadata = (metadata: RunMetadata): string => asciiJson(metadata);
 
 /** The part of `ServerResponse` that answers are written to. */

@@ -13,6 +13,7 @@ export class ScriptNotFound extends Refusal {
   }
 }
 
+/** The refusals of requests of scripts. Scripts can catch them and see their messages. */
 export const refusals = {
   notFound: () => new ScriptNotFound(),
   subrequests: () => new Refusal("Too many subrequests."),

@@ -74,6 +74,7 @@ export const objectCallOf = (
 const absent = async (): Promise<never> => {
   throw new Refusal("Durable Objects are not available here.");
 };
+/** Refuses all calls, where the platform runs without Durable Objects. */
 export const noObjects: ObjectGate = {
   fetch: absent,
   upgrade: absent,

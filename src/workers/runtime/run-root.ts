@@ -31,4 +31,5 @@ export const withoutVisitor = (): RunRoot => ({
   limitFault: undefined,
 });
 
+/** The counts of all runs that one request causes; created on first use. */
 export const treeOf = (root: RunRoot): CallTree => (root.tree ??= newCallTree());

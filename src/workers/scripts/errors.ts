@@ -56,5 +56,6 @@ export const scriptErrors = defineErrors("scripts", {
     `The script "${name}" is used by ${by.slice(0, 5).join(", ")}. Delete it with force=true, or remove the bindings first`,
 });
 
+/** The error for a missing script of an account or of a dispatch namespace. */
 export const scriptNotFound = ({ namespace }: ScriptOwner, name: string): DomainError =>
   namespace === undefined ? scriptErrors.notFound(name) : scriptErrors.notInNamespace(name, namespace.name);

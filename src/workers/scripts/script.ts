@@ -18,11 +18,13 @@ export interface ScriptSettings {
   tailConsumers: readonly unknown[] | null;
 }
 
+/** A live version, with its percentage of the requests. */
 export interface VersionShare {
   versionId: string;
   percentage: number;
 }
 
+/** A script of an account or of a dispatch namespace, without its versions. Times are epoch milliseconds. */
 export interface Script {
   /** Also its tag: 32 hex characters. */
   id: string;
@@ -48,6 +50,7 @@ export type StoredBinding =
   | Exclude<Binding, BindingOf<"secret_text">>
   | { type: "secret_text"; name: string; sealed: string };
 
+/** The author of a version or deployment. */
 export interface Author {
   id: string;
   email: string;
@@ -82,6 +85,7 @@ export interface VersionContent {
   author: Author;
 }
 
+/** A version of a script, which never changes. `codeId` refers to the modules. */
 export interface ScriptVersion {
   id: string;
   scriptId: string;
@@ -92,6 +96,7 @@ export interface ScriptVersion {
   createdOn: number;
 }
 
+/** A record of the versions that a script had live from `createdOn` on. */
 export interface Deployment {
   id: string;
   scriptId: string;

@@ -18,6 +18,7 @@ export type ScriptEdit = Partial<Pick<Script, "tags" | "subdomainEnabled" | "pre
 
 /** Removes data that belongs to a script, in the transaction that deletes the script. */
 export type DeleteListener = (trx: Write, script: Script, changed: (change: Change) => void) => Promise<void>;
+/** Saves a script in the transaction. */
 export type SaveScript = (script: Script) => Promise<void>;
 /** Work within a transaction on one script; `current` is undefined if there is no such script. */
 export type ScriptWork<T> = (

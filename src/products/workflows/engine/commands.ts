@@ -35,6 +35,7 @@ export async function perform(operations: Operations, command: Command): Promise
   }
 }
 
+/** Converts an error of the engine to a WorkflowError for the caller. Returns other errors unchanged. */
 export function asWorkflowError(error: unknown): unknown {
   if (error instanceof StorageFaultError)
     return isDiskFull(error) ? workflowErrors.diskFull() : workflowErrors.storageFault();

@@ -21,6 +21,7 @@ export const rowKinds = [
 ] as const;
 export type RowKind = (typeof rowKinds)[number];
 
+/** A row of the journal. Its kind determines the meaning of `due` and `value`. Times are epoch milliseconds. */
 export interface JournalRow {
   rid: number;
   /** The run of the instance. A restart starts a new run, and rows of older runs are ignored. */
@@ -216,6 +217,7 @@ function closeInterrupted(entry: JournalEntry, current: number): void {
   }
 }
 
+/** The kind of a key: "do" for "do:charge-1". */
 export const entryKind = (key: string): JournalEntry["kind"] =>
   key.slice(0, key.indexOf(":")) as JournalEntry["kind"];
 /** The step's display name: "charge-1" for "do:charge-1". */

@@ -10,6 +10,7 @@ export function encode(value: unknown, what: string): string {
   return isPlain(value) ? `j${stringify(value)}` : `t${stringify(tag(value, "", new Set(), what))}`;
 }
 
+/** Restores the value from a text of `encode`. */
 export function decode(text: string): unknown {
   const parsed = parse(text.slice(1)) as unknown;
   return text.startsWith("j") ? parsed : untag(parsed);

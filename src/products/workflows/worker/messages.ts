@@ -53,6 +53,7 @@ export type HistoryMessage =
   | [key: string, "event", payload: string | null, type: string, at: number]
   | [key: string, "open", attempt: number, failures: number, isToWait: boolean, config: string | null];
 
+/** The engine's message that starts an invocation. `payload` is a text of codec.ts. */
 export interface StartMessage {
   payload: string;
   timestamp: number;
@@ -101,6 +102,7 @@ export const holdAnswer = "hold";
 // Taken before a script's code runs, which may replace globals.
 const { stringify } = JSON;
 
+/** The text of a call: a line of JSON, followed by the result of a step that is done. */
 export function callText(message: CallMessage): string {
   if (message[0] !== "done") return stringify(message);
   const [kind, key, attempt, elapsedMs, value, config, sinceMs] = message;
@@ -109,6 +111,7 @@ export function callText(message: CallMessage): string {
 
 export const noteText = (message: NoteMessage): string => stringify(message);
 
+/** The text of an ending: a line of JSON, followed by the result of a workflow that returned. */
 export function endingText(ending: Ending): string {
   if (ending.end !== "return") return stringify(ending);
   const { end, value, unasked } = ending;

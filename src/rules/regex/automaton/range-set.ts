@@ -4,6 +4,7 @@ export type RangeSet = readonly (readonly [first: number, last: number])[];
 export const byteMax = 0xff;
 export const codePointMax = 0x10_ffff;
 
+/** Sorts ranges, and merges those that overlap or touch. */
 export function normalize(ranges: readonly (readonly [number, number])[]): RangeSet {
   const merged: [number, number][] = [];
   for (const [first, last] of ranges.toSorted((a, b) => a[0] - b[0])) {
@@ -14,6 +15,7 @@ export function normalize(ranges: readonly (readonly [number, number])[]): Range
   return merged;
 }
 
+/** The numbers from 0 to `max` that are not in the set. */
 export function negate(set: RangeSet, max: number): RangeSet {
   const ranges: [number, number][] = [];
   let next = 0;
@@ -41,6 +43,7 @@ export function intersect(a: RangeSet, b: RangeSet): RangeSet {
   return ranges;
 }
 
+/** The numbers of `a` that are not in `b`. */
 export function subtract(a: RangeSet, b: RangeSet): RangeSet {
   return intersect(a, negate(b, codePointMax));
 }

@@ -22,6 +22,7 @@ export function utf8Pattern(points: RangeSet): Pattern {
   return alternate(items);
 }
 
+/** A pattern for the UTF-8 bytes of one character. */
 export function utf8Literal(char: string): Pattern {
   return concat(
     Array.from(Buffer.from(char, "utf8"), (byte): Pattern => ({ kind: "bytes", set: [[byte, byte]] })),

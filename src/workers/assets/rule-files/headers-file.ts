@@ -1,6 +1,7 @@
 import { compilePattern } from "./path-pattern.ts";
 import { readLocation, ruleLimits, ruleLines, type IgnoredLine } from "./rule-lines.ts";
 
+/** A rule of `_headers`: headers to set and to drop for a path. */
 export interface HeaderRule {
   path: string;
   /** Names in lower case; a name that is given twice has both values. */

@@ -1,6 +1,7 @@
 import { compilePattern, isPattern } from "./path-pattern.ts";
 import { readLocation, ruleLimits, ruleLines, type IgnoredLine } from "./rule-lines.ts";
 
+/** A rule of `_redirects`. The status 200 is a rewrite. `line` counts from 1. */
 export interface RedirectRule {
   from: string;
   to: string;

@@ -42,6 +42,7 @@ interface Alarm extends ActingObject {
   line: AlarmLine<Alarm> | undefined;
 }
 
+/** Runs alarms in the cells of objects. */
 export interface AlarmRunner {
   /** The owner of the cells of a namespace; undefined for a namespace without objects of scripts. */
   ownerOf(namespace: string): string | undefined;

@@ -25,6 +25,7 @@ export const bindingName = (value: object): string | undefined =>
   apply(getName, bindings, [value]) as string | undefined;
 export const isStub = (value: object): boolean => apply(has, stubs, [value]);
 
+/** Creates a binding of a class with the given methods. `members[wildcard]` answers for all other names. */
 export function bindingObject(className: string, members: object): object {
   const { [wildcard]: found, ...methods } = getOwnPropertyDescriptors(members) as PropertyDescriptorMap & {
     [wildcard]?: { value?: Find };

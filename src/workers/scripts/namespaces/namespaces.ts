@@ -133,6 +133,7 @@ export class DispatchNamespaces {
   }
 }
 
+/** The owner of a namespace's scripts. */
 export const ownerOf = ({ id, accountId, name }: DispatchNamespace): ScriptOwner => ({
   accountId,
   namespace: { id, name },
