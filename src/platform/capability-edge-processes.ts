@@ -9,12 +9,13 @@ import { tellSupervisor } from "./processes/supervised.ts";
 export const fleet = capability({
   name: "edge processes",
   needs: [storage, metrics, ownListeners, processes],
-  async create({ own, logger, storage: database, ...needed }) {
+  async create({ own, config, logger, storage: database, ...needed }) {
     if (own.role !== "main") return { fleet: undefined };
     const { Fleet } = await import("./processes/fleet.ts");
     const created = new Fleet({
       path: channelPath(own.supervised.folder),
       serving: own.supervised.serving,
+      reloadMsMax: (config.processStartSeconds + config.databaseWaitSeconds) * 1000,
       notes: needed.processNotes,
       dnsAddress: () => needed.dnsListener.authority,
       lagSeconds: () => database.lagSeconds,

@@ -4,7 +4,7 @@ import { startCores } from "./cores.ts";
 
 it("requests fail only with the process that held them, and no answer is stale", async () => {
   await using cores = await startCores(2);
-  const options = { seconds: 15, perSecond: 40, seed: 7, everyMsMax: 1500 };
+  const options = { seconds: 10, perSecond: 40, seed: 7, everyMsMax: 1200 };
   const { failures, stale, asked, changes, disturbances } = await new Chaos(cores, options).run();
   expect({ failures, stale }).toEqual({ failures: [], stale: [] });
   expect(asked).toBeGreaterThan(100);

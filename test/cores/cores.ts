@@ -105,6 +105,21 @@ export const ask = (edge: string, host: string): Promise<number | string> =>
     asked.on("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message)).end();
   });
 
+/** Uploads an image. Resolves with the path of its delivery, without a variant. */
+export async function uploadImage({ server, calls }: Cores, id: string, picture: Buffer): Promise<string> {
+  const form = new FormData();
+  form.set("id", id);
+  form.set("file", new File([picture as Uint8Array<ArrayBuffer>], "picture.jpg"));
+  const { api, delivery, account_hash } = server.ready;
+  const { status } = await fetch(`${api}/accounts/${calls.account}/images/v1`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${coresToken}` },
+    body: form,
+  });
+  if (status !== 200) throw new Error(`the API answered ${status}`);
+  return `${new URL(delivery).pathname}/${account_hash}/${id}`;
+}
+
 /** Clients that open a connection for each request, until stopped. Each one's answers, by status or failure. */
 export function visitAllTheTime(
   edge: string,

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createZone } from "../snippets/example-platform.ts";
 import { jpegOf, scenery } from "../images/fixtures.ts";
-import { startOutside, type AskOptions, type Outside, type Visit } from "../runtime/platform.ts";
-import { coresToken, startCores, type Cores } from "./cores.ts";
+import { startOutside, type AskOptions, type Calls, type Outside, type Visit } from "../runtime/platform.ts";
+import { coresToken, startCores, uploadImage, type Cores } from "./cores.ts";
 
 /** Scripts answer alike in one process and in edge processes: the same requests to two nodes, one of each kind. */
 let nodes: Record<"one" | "edges", Cores>;
@@ -18,6 +18,8 @@ export class Room extends DurableObject {
   fail() { throw new TypeError("not so"); }
   async twice(f) { return (await f()) + (await f()); }
   async origin() { return (await fetch("http://objects.example/page")).text(); }
+  async later() { await this.ctx.storage.put("heard", await shown(async () => (await fetch("http://objects.example/late-page")).text())); }
+  async heard() { return this.ctx.storage.get("heard"); }
   async fetch(request) {
     if (request.headers.get("upgrade") === null)
       return new Response([request.method, request.url, await request.text(), request.cf?.httpProtocol].join(" "), { status: 202, headers: { "x-room": "1" } });
@@ -29,8 +31,15 @@ export class Room extends DurableObject {
 }
 const room = (env) => env.ROOM.getByName("x");
 const shown = async (work) => { try { return await work(); } catch (error) { return error.name + ": " + error.message; } };
-export default { async fetch(request, env) {
+export default { async fetch(request, env, ctx) {
   if (request.headers.get("upgrade") !== null) return room(env).fetch(request);
+  const { pathname } = new URL(request.url);
+  if (pathname === "/late-page") return new Response("of the script");
+  if (pathname === "/heard") return new Response(await room(env).heard());
+  if (pathname === "/late") {
+    ctx.waitUntil(scheduler.wait(300).then(() => room(env).later()));
+    return new Response("answered");
+  }
   return Response.json([
     await room(env).count(), await room(env).count(),
     await shown(() => room(env).fail()),
@@ -48,7 +57,12 @@ const make = async (cores: Cores, path: string, body: unknown): Promise<Record<s
   return result;
 };
 
+/** The path of the same image on each node. */
+const images = new Map<Calls, string>();
+
 async function setUp(cores: Cores): Promise<void> {
+  images.set(cores.calls, await uploadImage(cores, "photo", photo));
+  await cores.call("PATCH", `/accounts/${cores.calls.account}/images/v1/config`, { flexible_variants: true });
   await deployPlain(cores);
   const kv = await cores.calls.createKv("values", { first: "1" });
   await deployBound(cores, kv);
@@ -253,10 +267,36 @@ async function inZones(cores: Cores): Promise<void> {
     const answer = await fetch(request);
     return new Response("routed: " + await answer.text(), answer);`),
   );
+  await deploySockets(cores);
   const zone = await calls.createZone("objects.example", outside.port);
   await cores.call("POST", `/zones/${zone}/workers/routes`, {
     pattern: "objects.example/*",
     script: "objects",
+  });
+}
+
+/** A script that opens a WebSocket to its zone's origin for a request, and asks that origin for a WebSocket. */
+async function deploySockets(cores: Cores): Promise<void> {
+  await cores.addName("sockets");
+  await cores.calls.deploy(
+    "sockets",
+    module(`
+    if (request.headers.get("upgrade") === null) {
+      const { webSocket } = await fetch(request.url, { headers: { upgrade: "websocket" } });
+      webSocket.accept();
+      const heard = new Promise((resolve) => webSocket.addEventListener("message", ({ data }) => resolve(data)));
+      webSocket.send("echo");
+      return new Response(await heard);
+    }
+    const page = await (await fetch(request.url)).text();
+    const [client, server] = Object.values(new WebSocketPair());
+    server.accept();
+    server.addEventListener("message", ({ data }) => server.send(page + " " + data));
+    return new Response(null, { status: 101, webSocket: client });`),
+  );
+  await cores.call("POST", `/zones/${cores.zoneId}/workers/routes`, {
+    pattern: "sockets.cores.example/*",
+    script: "sockets",
   });
 }
 
@@ -343,8 +383,24 @@ it.each([
   ["a picture of a route", 200, "routed.example", "/script-small"],
   ["beside a route", 200, "routed.example", "/page"],
   ["an object that fetches from the visitor's origin", 200, "objects.example", "/page"],
+  ["a WebSocket that a script opens to its zone's origin", 200, "sockets.cores.example", "/"],
 ])("%s", async (_, status, host, path) => {
   await answerAlike(status, async ({ calls }) => calls.askHost(host, path));
+});
+
+it.each<[name: string, status: number, options: string, headers?: Record<string, string>]>([
+  ["a variant", 200, "public"],
+  ["a picture of some width", 200, "w=20"],
+  ["the same, once more", 200, "w=20"],
+  ["the same for a browser that reads WebP", 200, "w=20", { accept: "image/webp" }],
+  ["a part of a picture", 206, "w=20", { range: "bytes=0-9" }],
+  ["a picture that the visitor has", 304, "w=20", { "if-none-match": "*" }],
+  ["an unknown variant", 404, "none"],
+  ["unknown options", 400, "w=x"],
+])("%s of a stored image", async (_, status, options, headers = {}) => {
+  const asked = async ({ calls }: Cores): Promise<Visit> =>
+    calls.askHost("any.example", `${images.get(calls)!}/${options}`, { headers });
+  await answerAlike(status, asked);
 });
 
 it.each([
@@ -368,4 +424,24 @@ it.each([
     return heard;
   };
   expect(await talk(nodes.edges)).toEqual(await talk(nodes.one));
+});
+
+it("an object fetches from the visitor's zone when the visitor has been answered", async () => {
+  for (const { calls } of Object.values(nodes)) {
+    expect((await calls.askHost("objects.example", "/late")).body).toBe("answered");
+    await expect
+      .poll(async () => (await calls.askHost("objects.example", "/heard")).body, { timeout: 10_000 })
+      .toBe("of the script");
+  }
+});
+
+it("a WebSocket to a script that fetches from its zone's origin", async () => {
+  for (const { calls } of Object.values(nodes)) {
+    const socket = calls.connect("sockets", "/", "sockets.cores.example");
+    await once(socket, "open");
+    const next = once(socket, "message");
+    socket.send("x");
+    expect(String((await next)[0])).toBe("whole x");
+    socket.close();
+  }
 });

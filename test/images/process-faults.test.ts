@@ -8,6 +8,7 @@ import type { Held } from "../../src/products/images/directory.ts";
 import { ImageEngine } from "../../src/products/images/engine/engine.ts";
 import type { Image } from "../../src/products/images/image.ts";
 import { MadeResults } from "../../src/products/images/results/made-results.ts";
+import { CopyPlan } from "../../src/products/images/results/copy-plan.ts";
 import { IntermediateCopies } from "../../src/products/images/results/intermediate-copies.ts";
 import { parseOptions } from "../../src/products/images/recipe/options.ts";
 import { probe } from "../../src/products/images/input/probe.ts";
@@ -122,7 +123,13 @@ it("retries a picture that took too long, since the machine may have been busy",
     diskBytesMax: 10_000_000,
     logger,
   });
-  const intermediateCopies = new IntermediateCopies({ sidePixels: 0, engine, results, blobs, logger });
+  const intermediateCopies = new IntermediateCopies({
+    plan: new CopyPlan(0),
+    engine,
+    results,
+    blobs,
+    logger,
+  });
   const saveFocus = async (): Promise<void> => {};
   const made = new MadeResults(results, logger);
   const { sizeBytes } = await blobs.put("photo", await jpegOf(scenery(400, 300)));

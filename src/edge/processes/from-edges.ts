@@ -10,8 +10,9 @@ import type { EdgeSettings } from "../http/settings.ts";
 import type { Edge } from "../request/listener.ts";
 import { restoreVisitor } from "./visitor-facts.ts";
 
-/** Maximum size of the header with the visitor's connection facts, which contain a whole ClientHello. */
-const factsBytesMax = 64 * 1024;
+/** The visitor's connection facts are a header: with a whole ClientHello, and headers of which JSON may write a character with six. */
+const helloBytesMax = 64 * 1024;
+const jsonExpansion = 6;
 
 /** In main: serves the requests that edge processes pass on, as if their visitors were connected to main. */
 export async function serveFromEdges(
@@ -23,7 +24,7 @@ export async function serveFromEdges(
   const server: Server = createServer({
     ServerResponse: responseClass(log),
     requireHostHeader: false,
-    maxHeaderSize: settings.headerBytesMax * 2 + factsBytesMax,
+    maxHeaderSize: settings.headerBytesMax * (2 + jsonExpansion) + helloBytesMax,
     requestTimeout: 0,
     keepAliveTimeout: 60_000,
     shouldUpgradeCallback: isWebSocket,

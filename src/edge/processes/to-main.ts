@@ -18,6 +18,8 @@ export type Concerns = (edgeRequest: EdgeRequest) => boolean | Promise<boolean>;
 /** How long a request waits while main is restarted. */
 const absentMsMax = 5000;
 const againMs = 100;
+/** A script may answer with 128 KiB of headers, to which the edge adds its own. */
+const answerHeadBytesMax = 256 * 1024;
 const toMain = "main";
 
 /** Whether the connection to main was lost before its answer. */
@@ -60,12 +62,10 @@ export class ToMain {
         ifSo(edgeRequest, async () => {
           const { socket, head, record } = edgeRequest;
           record?.leaveOut();
-          await joinOriginWebSocket(
-            socket,
-            head,
-            { ...this.#originOf(edgeRequest), socketPath: this.#path },
-            this.#origins,
-            this.#settings,
+          const origin = { ...this.#originOf(edgeRequest), socketPath: this.#path };
+          await whenPresent(
+            async () => joinOriginWebSocket(socket, head, origin, this.#origins, this.#settings),
+            (error) => isBusyOrAbsent(error) || isCut(error),
           );
           return true;
         }),
@@ -95,20 +95,12 @@ export class ToMain {
   }
 
   readonly #send: NonNullable<OriginRequest["route"]>["send"] = async (attempt, isRepeatable, isWhole) => {
-    const endMs = performance.now() + absentMsMax;
     const client = clientOf(await (this.#pool ??= this.#open()));
     const race = { started: () => {}, claim: () => undefined };
-    for (;;) {
-      try {
-        await attempt({ client, address: toMain }, race);
-        return;
-      } catch (error) {
-        const isUnsent = isBusyOrAbsent(error) || (isRepeatable && isCut(error));
-        if (error instanceof VisitorError) throw error; // the visitor's own error, such as 413 for its body
-        if (!isUnsent || !isWhole() || performance.now() > endMs) throw visitorErrors.unavailable(error);
-        await delay(againMs);
-      }
-    }
+    await whenPresent(
+      async () => attempt({ client, address: toMain }, race),
+      (error) => (isBusyOrAbsent(error) || (isRepeatable && isCut(error))) && isWhole(),
+    );
   };
 
   async #open(): Promise<Pool> {
@@ -119,9 +111,28 @@ export class ToMain {
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: 30_000,
-      maxHeaderSize: this.#settings.headerBytesMax * 4,
+      maxHeaderSize: answerHeadBytesMax,
       pipelining: 1,
       allowH2: false,
     });
+  }
+}
+
+/** Tries again, for some seconds, after failures that another main process may not have. */
+async function whenPresent(
+  attempt: () => Promise<void>,
+  mayRepeat: (error: unknown) => boolean,
+): Promise<void> {
+  const endMs = performance.now() + absentMsMax;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      // Without a cause, it is of the visitor's request, such as 413.
+      const cause = error instanceof VisitorError ? error.cause : error;
+      if (error instanceof VisitorError && (cause === undefined || !mayRepeat(cause))) throw error;
+      if (!mayRepeat(cause) || performance.now() > endMs) throw visitorErrors.unavailable(cause);
+      await delay(againMs);
+    }
   }
 }

@@ -5,7 +5,7 @@ import type { RequestDescription } from "../../rules/language.ts";
 import type { EdgeZone, HostEntry } from "../configuration/snapshot.ts";
 import { scriptHeaders, type ForwardedRequest } from "../http/headers.ts";
 import type { Via } from "../http/via.ts";
-import type { EdgeRequest } from "./handlers.ts";
+import type { EdgeRequest, WaysOn } from "./handlers.ts";
 import type { RequestTarget } from "./request-target.ts";
 
 /** A request's target and its entry in the snapshot. */
@@ -24,14 +24,14 @@ export interface Found extends RequestTarget {
   span: Span | undefined;
 }
 
-/** The handlers' view of a request, or of a request that a handler passes on. */
+/** The handlers' view of a request, or of a request that a handler passes on, without its ways on. */
 export const edgeRequestOf = (
   found: Found,
   request: IncomingMessage,
   path: string,
   ray: string,
   via: Via | undefined,
-): EdgeRequest => ({
+): Omit<EdgeRequest, keyof WaysOn> => ({
   request,
   host: found.host,
   authority: found.authority,

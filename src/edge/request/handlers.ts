@@ -22,8 +22,26 @@ export const handlerPlaces = [
 /** A place in that order. */
 export type HandlerPlace = (typeof handlerPlaces)[number];
 
+/** The ways of a request on from a handler. */
+export interface WaysOn {
+  /**
+   * Passes this request, or a script's version of it, to the next handlers and then to the origin; from an upgrade, to
+   * the origin. The result goes to `response`. Requests of scripts carry `via`. Rejects with a visitor error while
+   * nothing has been sent.
+   */
+  next: (request: IncomingMessage, response: ServerResponse, path: string, via?: Via) => Promise<void>;
+  /** Connects a socket to the origin. Rejects with a visitor error while nothing has been sent. */
+  nextUpgrade: (
+    request: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    path: string,
+    via?: Via,
+  ) => Promise<void>;
+}
+
 /** A parsed and accepted request, before any handler has processed it. */
-export interface EdgeRequest {
+export interface EdgeRequest extends WaysOn {
   request: IncomingMessage;
   /** Lower case, without port and trailing dot. */
   host: string;
@@ -57,12 +75,6 @@ export interface EdgeRequest {
 /** A request that a handler may answer, change or pass on. */
 export interface EdgeHttpRequest extends EdgeRequest {
   response: ServerResponse;
-  /**
-   * Passes this request, or a script's version of it, to the next handlers and then to the origin. The result
-   * goes to `response`. Requests of scripts carry `via`. Rejects with a visitor error while nothing has been
-   * sent.
-   */
-  next: (request: IncomingMessage, response: ServerResponse, path: string, via?: Via) => Promise<void>;
 }
 
 /** A WebSocket upgrade request. Its connection is no longer managed by the HTTP server. */
@@ -70,8 +82,6 @@ export interface EdgeUpgradeRequest extends EdgeRequest {
   socket: Socket;
   /** Bytes received after the request. */
   head: Buffer;
-  /** Connects the socket to the origin. Rejects with a visitor error while nothing has been sent. */
-  next: (request: IncomingMessage, socket: Socket, head: Buffer, path: string, via?: Via) => Promise<void>;
 }
 
 /**

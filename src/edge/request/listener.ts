@@ -280,6 +280,7 @@ export class Edge {
       response,
       next: async (from, to, newPath, newVia = via) =>
         this.#pass(at + 1, found, from, to, newPath, ray, newVia),
+      nextUpgrade: this.#toOrigin(found, ray, via),
     };
     for (; at < this.#handlers.length; at++) {
       const taken = this.#handlers[at]!(edgeRequest);
@@ -296,18 +297,24 @@ export class Edge {
     head: Buffer,
     ray: string,
   ): Promise<void> {
-    const next: EdgeUpgradeRequest["next"] = async (from, to, first, path, via = found.via) => {
-      const origin = await this.#route(found, from, path, ray, via);
-      await joinOriginWebSocket(to, first, origin, this.#origins, this.#options.settings);
-    };
+    const nextUpgrade = this.#toOrigin(found, ray, found.via);
     const edgeRequest: EdgeUpgradeRequest = {
       ...edgeRequestOf(found, request, found.path, ray, found.via),
       socket,
       head,
-      next,
+      next: async (from, to, path, via = found.via) =>
+        this.#pass(this.#handlers.length, found, from, to, path, ray, via),
+      nextUpgrade,
     };
     for (const handler of this.#upgradeHandlers) if (await handler(edgeRequest)) return;
-    await next(request, socket, head, found.path);
+    await nextUpgrade(request, socket, head, found.path);
+  }
+
+  #toOrigin(found: Found, ray: string, known: Via | undefined): EdgeUpgradeRequest["nextUpgrade"] {
+    return async (from, to, first, path, via = known) => {
+      const origin = await this.#route(found, from, path, ray, via);
+      await joinOriginWebSocket(to, first, origin, this.#origins, this.#options.settings);
+    };
   }
 
   /** The destination of a request: the addresses of its record, and the request to send there. */

@@ -13,8 +13,11 @@ export interface CallHead {
 export const callHeader = "x-selvedge-call";
 /** The response header with the reason why a call failed: the mark of the call, and JSON. */
 export const failureHeader = "x-selvedge-call-failed";
-/** Scripts may send 128 KiB of headers, which JSON makes longer. */
-export const headBytesMax = 1024 * 1024;
+/**
+ * Scripts may send 128 KiB of headers, and throw 256 KiB. JSON writes a character with up to six, and a part of it may
+ * be among the details once more.
+ */
+export const headBytesMax = 4 * 1024 * 1024;
 
 /** A call failed in the other process. Caller and handler define the form of the details. */
 export class FailedCall extends Error {

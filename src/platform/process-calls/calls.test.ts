@@ -41,7 +41,7 @@ type Passed = (request: IncomingMessage, response: ServerResponse) => Promise<vo
 
 /** The port of a server that answers with `pass`, and with 502 when it rejects. */
 async function serverOf(pass: Passed): Promise<number> {
-  const server = createServer((incoming, response) => {
+  const server = createServer({ maxHeaderSize: 256 * 1024 }, (incoming, response) => {
     pass(incoming, response).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
       else response.writeHead(502).end(error instanceof FailedCall ? JSON.stringify(error.details) : "other");
@@ -53,13 +53,9 @@ async function serverOf(pass: Passed): Promise<number> {
 }
 
 const forwarding =
-  ({ edge }: Pair): Passed =>
+  ({ edge }: Pair, given = "détails"): Passed =>
   async (incoming, response) =>
-    edge.forward(
-      "work",
-      { given: "détails" },
-      { url: new URL("http://host/path?q"), request: incoming, response },
-    );
+    edge.forward("work", { given }, { url: new URL("http://host/path?q"), request: incoming, response });
 
 interface Answer {
   status: number;
@@ -134,6 +130,19 @@ describe("a forwarded request", () => {
     const port = await serverOf(forwarding(pair));
     expect((await ask(port, "GET")).headers["x-long"]).toBe(long);
     expect(await ask(port, "PUT")).toMatchObject({ status: 502, body: JSON.stringify({ why: long }) });
+  });
+
+  it("may have as long a head as a script may send, in the details too", async () => {
+    const pair = await startPair();
+    const long = "ÿ".repeat(126 * 1024);
+    pair.main.serve<{ given: string }>("work", async ({ given }, { request: { headers }, response }) => {
+      response.end(String(given === long && headers["x-long"] === long));
+    });
+    const port = await serverOf(forwarding(pair, long));
+    expect(await ask(port, "GET", undefined, { "x-long": long })).toMatchObject({
+      status: 200,
+      body: "true",
+    });
   });
 
   it("fails without details for a fault, which the other process notes", async () => {

@@ -1,25 +1,32 @@
-import { LRUCache } from "lru-cache";
 import { randomText } from "../util/ids.ts";
-import { entriesMax } from "../util/loading-cache.ts";
 
-/** Values that another process refers to by name, such as the remaining handlers of a request. Drops the oldest. */
+/**
+ * Values that another process refers to by name, such as the remaining handlers of a request. Each is found for as
+ * long as another part of this process holds it.
+ */
 export class Kept<Thing extends object> {
-  readonly #things = new LRUCache<string, Thing>(entriesMax(20_000));
+  readonly #things = new Map<string, WeakRef<Thing>>();
   readonly #names = new WeakMap<Thing, string>();
+  readonly #gone = new FinalizationRegistry<string>((name) => this.#things.delete(name));
 
-  /** Keeps a value, and returns its name. */
+  /** Names a value. */
   nameOf(thing: Thing): string {
     let name = this.#names.get(thing);
-    if (name === undefined) this.#names.set(thing, (name = randomText(16, "base64url")));
-    this.#things.set(name, thing);
+    if (name === undefined) {
+      name = randomText(16, "base64url");
+      this.#names.set(thing, name);
+      this.#things.set(name, new WeakRef(thing));
+      this.#gone.register(thing, name);
+    }
     return name;
   }
 
   find(name: string): Thing | undefined {
-    return this.#things.get(name);
+    return this.#things.get(name)?.deref();
   }
 
-  forget(name: string): void {
-    this.#things.delete(name);
+  /** The number of things with a name. */
+  get size(): number {
+    return this.#things.size;
   }
 }

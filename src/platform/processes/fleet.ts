@@ -19,7 +19,10 @@ import {
 type Order = FromMain extends infer M ? (M extends FromMain ? Omit<M, "n" | "at"> : never) : never;
 
 interface Pending {
+  do: Order["do"];
   sentMs: number;
+  /** Whether a change, or another promise of main, waits for the answer. */
+  isAwaited: boolean;
   resolve: (answer: { metrics?: EdgeMetrics } | undefined) => void;
 }
 
@@ -29,8 +32,13 @@ class Member {
   readonly pending = new Map<number, Pending>();
   id = 0;
   hasServed = false;
+  /** Whether it has loaded its data. */
+  isReady = false;
+  /** Whether main waits for its answers. */
   isServing = false;
   beatAtMs = -Infinity;
+  /** From when on its answers are overdue after two seconds. */
+  patientMs = -Infinity;
   #n = 0;
 
   constructor(socket: Socket, heard: (message: FromEdge) => void) {
@@ -40,11 +48,46 @@ class Member {
   /** Resolves with the answer, or with undefined when the process has left. */
   order(order: Order): Promise<{ metrics?: EdgeMetrics } | undefined> {
     const n = ++this.#n;
-    const at = machineMs();
+    const sentMs = machineMs();
+    const at = this.#trustedMs(sentMs);
     return new Promise((resolve) => {
-      this.pending.set(n, { sentMs: at, resolve });
+      this.pending.set(n, { do: order.do, sentMs, isAwaited: this.isServing, resolve });
       this.conversation.send({ ...order, n, at });
     });
+  }
+
+  /** It has the changes up to this time, or main waits for it. While an order has no answer and is not awaited: too old to serve. */
+  #trustedMs(nowMs: number): number {
+    const oldest = this.oldest;
+    if (oldest === undefined) return nowMs;
+    return oldest.isAwaited ? oldest.sentMs : oldest.sentMs - silenceMsMax;
+  }
+
+  /** The first order without an answer, other than those that may take long. */
+  get oldest(): Pending | undefined {
+    for (const each of this.pending.values()) if (each.do !== "reload" && each.do !== "metrics") return each;
+    return undefined;
+  }
+
+  /** The time of the order to read everything again; undefined without one. */
+  get reloadsSinceMs(): number | undefined {
+    for (const each of this.pending.values()) if (each.do === "reload") return each.sentMs;
+    return undefined;
+  }
+
+  /** The time since the oldest answer is due. */
+  overdueMs(): number {
+    const { oldest } = this;
+    return oldest === undefined ? 0 : machineMs() - Math.max(oldest.sentMs, this.patientMs);
+  }
+
+  /** Nothing waits for its answers any more, so it serves nothing until it has carried out all orders. */
+  setAside(): void {
+    this.isServing = false;
+    for (const each of this.pending.values()) {
+      each.isAwaited = false;
+      each.resolve(undefined);
+    }
   }
 
   /** The same, without waiting for the answer. A process that does not answer counts as stalled nevertheless. */
@@ -63,6 +106,8 @@ export interface FleetOptions {
   path: string;
   /** Edge processes that serve already and will join again. */
   serving: number;
+  /** How long an edge process may take to read everything again. */
+  reloadMsMax: number;
   lagSeconds: () => number;
   /** The address of the name server. */
   dnsAddress: () => string;
@@ -136,9 +181,12 @@ export class Fleet {
     await this.#all({ do: "change", changes });
   }
 
-  /** The same for all data, because changes may have been missed. */
+  /**
+   * The same for everything: changes of other nodes may have been missed. Edge processes serve what they have until then,
+   * as one process does, and changes of this node do not wait longer than usual.
+   */
   async reload(): Promise<void> {
-    await this.#all({ do: "reload" });
+    await Promise.race([this.#all({ do: "reload" }), delay(silenceMsMax, undefined, { ref: false })]);
   }
 
   /** The metrics of each edge process that answers within two seconds. */
@@ -197,7 +245,9 @@ export class Fleet {
         else this.#welcome(member);
         return;
       case "ready":
+        member.isReady = true;
         member.isServing = true;
+        member.patientMs = machineMs();
         member.tell({ do: "serve" });
         if (member.hasServed) this.#left -= 1;
         if (this.#left <= 0) this.#rejoined?.();
@@ -210,9 +260,17 @@ export class Fleet {
         unawaited(this.#takeNote({ topic: message.topic, value: message.value }, member));
         return;
       case "done":
-        member.pending.get(message.n)?.resolve(message);
-        member.pending.delete(message.n);
+        this.#done(message, member);
     }
+  }
+
+  #done(message: FromEdge & { say: "done" }, member: Member): void {
+    const pending = member.pending.get(message.n);
+    member.pending.delete(message.n);
+    pending?.resolve(message);
+    if (pending?.do !== "reload" || !this.#members.has(member)) return;
+    member.patientMs = machineMs();
+    member.isServing ||= member.isReady;
   }
 
   #welcome(member: Member): void {
@@ -238,11 +296,19 @@ export class Fleet {
     const wasAway = nowMs - this.#lastTickMs > silenceMsMax / 2;
     this.#lastTickMs = nowMs;
     for (const member of this.#members) {
-      const [oldest] = member.pending.values();
-      const isSilent = oldest !== undefined && machineMs() - oldest.sentMs > silenceMsMax;
-      if (isSilent && member.isServing && !wasAway) this.#takeOut(member);
-      else if (nowMs - member.beatAtMs >= beatMs) this.#beat(member);
+      if (!wasAway) this.#watch(member);
+      if (this.#members.has(member) && nowMs - member.beatAtMs >= beatMs) this.#beat(member);
     }
+  }
+
+  /** One that reads everything again may be slow, and serves nothing while a change waits behind that. */
+  #watch(member: Member): void {
+    const { reloadsSinceMs } = member;
+    const isTooLong =
+      reloadsSinceMs !== undefined && machineMs() - reloadsSinceMs > this.#options.reloadMsMax;
+    const isOverdue = member.isServing && member.overdueMs() > silenceMsMax;
+    if (isTooLong || (isOverdue && reloadsSinceMs === undefined)) this.#takeOut(member);
+    else if (isOverdue) member.setAside();
   }
 
   #takeOut(member: Member): void {

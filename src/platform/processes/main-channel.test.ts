@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { pino } from "pino";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ChangeListeners } from "../storage/changes/listeners.ts";
 import { endsWithin } from "../util/ends-within.ts";
 import { Fleet } from "./fleet.ts";
@@ -13,6 +14,9 @@ import { connectTo, Conversation, type FromEdge, type FromMain } from "./protoco
 
 const logger = pino({ enabled: false });
 const change = { kind: "zone", id: "a" } as const;
+
+const stalled: number[] = [];
+beforeEach(() => void stalled.splice(0));
 
 function newPath(): string {
   const folder = mkdtempSync(join(tmpdir(), "selvedge-test-"));
@@ -24,9 +28,10 @@ function newFleet(path: string, serving = 0): Fleet {
   const fleet = new Fleet({
     path,
     serving,
+    reloadMsMax: 60_000,
     lagSeconds: () => 0,
     dnsAddress: () => "127.0.0.1:53",
-    onStalled: () => {},
+    onStalled: (id) => stalled.push(id),
   });
   onTestFinished(() => fleet.close());
   return fleet;
@@ -39,13 +44,16 @@ async function startFleet(path: string, serving = 0): Promise<Fleet> {
 }
 
 /** The channel of an edge process that joins, and the changes that it gets. */
-function newChannel(path: string): { channel: MainChannel; heard: string[] } {
+function newChannel(path: string, reload = async () => {}): { channel: MainChannel; heard: string[] } {
   const channel = new MainChannel(path, 1, logger);
   const heard: string[] = [];
   const listeners = new ChangeListeners();
   listeners.add(
     async () => void heard.push("change"),
-    async () => () => void heard.push("reload"),
+    async () => {
+      await reload();
+      return () => void heard.push("reload");
+    },
   );
   channel.tell(listeners);
   onTestFinished(() => channel.stop());
@@ -96,6 +104,28 @@ describe("an edge process", () => {
     expect(new Set(await Promise.all(requests))).toEqual(new Set([true]));
     expect(asked).toBe(1);
     channel.stop();
+  });
+
+  it("serves while it reads everything again, until a change waits behind that, and is not replaced", async () => {
+    const path = newPath();
+    const fleet = await startFleet(path);
+    const { promise: isRead, resolve: read } = Promise.withResolvers<void>();
+    const { channel, heard } = newChannel(path, async () => isRead);
+    await channel.join();
+    await Promise.all([channel.caughtUp(), fleet.serves(1)]);
+    await fleet.reload();
+    await delay(200);
+    expect(channel.isCurrent).toBe(true);
+    expect(channel.lagSeconds).toBeGreaterThan(2);
+    await fleet.tell([change]);
+    expect([channel.isCurrent, heard]).toEqual([false, []]);
+    await fleet.tell([change]); // its answer is not awaited
+    const current = channel.becomesCurrent();
+    expect(await endsWithin(600, current)).toBe(false);
+    read();
+    expect(await current).toBe(true);
+    expect(heard).toEqual(["reload", "change", "change"]);
+    expect([fleet.serving, stalled]).toEqual([1, []]);
   });
 
   it("that cannot read its metrics has none, and stays in the fleet", async () => {

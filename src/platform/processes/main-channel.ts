@@ -43,8 +43,10 @@ export class MainChannel implements ChangeFeed {
   /** Whether main waits for this process's answers, in the current conversation. */
   #isServing = false;
   #isStopped = false;
-  /** When main sent its last message that was handled here; all earlier ones are in effect. By `machineMs`. */
+  /** The latest `at` of main's messages: changes up to it are in effect here, or main waits for this process. */
   #wordMs = -Infinity;
+  /** Since when everything is read again. */
+  #reloadsSinceMs: number | undefined;
   #mainLagSeconds = 0;
   /** Resolves at the next message from main, while requests wait for it. */
   #nextWord: PromiseWithResolvers<void> | undefined;
@@ -111,7 +113,11 @@ export class MainChannel implements ChangeFeed {
   }
 
   get lagSeconds(): number {
-    return Math.max(this.#mainLagSeconds, (machineMs() - this.#wordMs) / 1000 - silenceMsMax / 1000);
+    const wordMs = this.#wordMs + silenceMsMax;
+    return Math.max(
+      this.#mainLagSeconds,
+      (machineMs() - Math.min(wordMs, this.#reloadsSinceMs ?? wordMs)) / 1000,
+    );
   }
 
   stop(): void {
@@ -156,12 +162,14 @@ export class MainChannel implements ChangeFeed {
         conversation.end();
         return;
       }
-      // Before `serve`, main would not wait for an answer to the next change.
-      if (this.#isServing) this.#word(message.at);
-      if (message.do !== "metrics") conversation.send({ say: "done", n: message.n });
+      conversation.send({ say: "done", n: message.n });
       if (message.do === "join") conversation.send({ say: "ready" });
     };
+    // Before `serve`, main would not wait for an answer to the next change.
+    if (this.#isServing && this.#conversation === conversation) this.#word(message.at);
     if (message.do === "metrics") unawaited(this.#tellMetrics(message.n, conversation));
+    // Main knows what is done here, so this needs no turn.
+    else if (message.do === "beat") unawaited(take());
     else this.#turn = this.#turn.then(take);
   }
 
@@ -180,12 +188,14 @@ export class MainChannel implements ChangeFeed {
       case "serve":
         this.#isServing = true;
         this.#hasServed = true;
+        this.#word(message.at);
         this.#serving.resolve();
         return;
       case "change":
         return this.#listeners!.notify(message.changes);
       case "reload":
-        return this.#listeners!.reload();
+        this.#reloadsSinceMs = machineMs();
+        return this.#listeners!.reload().finally(() => (this.#reloadsSinceMs = undefined));
       case "note":
         return this.#notes?.take(message);
       case "beat":
@@ -197,6 +207,7 @@ export class MainChannel implements ChangeFeed {
 
   #word(sentMs: number): void {
     this.#wordMs = Math.max(this.#wordMs, sentMs);
+    if (!this.isCurrent) return; // it still has something to do; main sends word again
     this.#nextWord?.resolve();
     this.#nextWord = undefined;
   }

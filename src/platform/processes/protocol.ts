@@ -11,7 +11,7 @@ import type { Change } from "../storage/storage.ts";
 
 export type EdgeMetrics = MetricObjectWithValues<MetricValue<string>>[];
 
-/** `at` is the time by `machineMs` at which main sent it. */
+/** `at` is a time by `machineMs`: the changes up to it are in effect in the edge process, or main waits for the process. */
 export type FromMain = { n: number; at: number } & (
   | { do: "join"; dns: string }
   | { do: "serve" | "reload" | "metrics" }

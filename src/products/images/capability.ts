@@ -13,8 +13,17 @@ import { imageOperations } from "./api.ts";
 import { imagesBinding, imagesType } from "./binding.ts";
 import { toMain } from "../../edge/processes/capability.ts";
 import { transformationPrefix } from "./transformations/request.ts";
+import type { Concerns } from "../../edge/processes/to-main.ts";
+import { blobUrlOf } from "../../platform/open-blobs.ts";
+import { partOfNode } from "../../platform/processes/part-of-node.ts";
+import { AnsweredElsewhere, Delivery, type DeliveryOptions } from "./delivery/delivery.ts";
 import { deliveryPrefix } from "./delivery/prefix.ts";
+import { ImageDirectory } from "./directory.ts";
+import type { Image } from "./image.ts";
 import { ImagesService } from "./image-services.ts";
+import { resultFolder } from "./recipe/recipe.ts";
+import { CopyPlan } from "./results/copy-plan.ts";
+import { ResultsOfMain, serveResults } from "./delivery/results-of-main.ts";
 import { imageFetchInMain, serveImageFetches } from "./transformations/fetch-in-main.ts";
 import { answerScriptFetch } from "./transformations/script-fetch.ts";
 import { declaration } from "./declaration.ts";
@@ -31,22 +40,44 @@ const shown: ShownBinding<"images"> = {
   },
 };
 
-/** In edge processes: passes requests for pictures to the main process, which has their caches. */
+/**
+ * In edge processes: delivers the stored images whose results main has made. Main answers the other requests, because it
+ * makes results, and has the originals of transformations.
+ */
 const imagesAtEdges = capability({
   name: "requests for images",
   processes: "edge",
-  needs: [edgeServer, toMain, processes, runtime],
-  create: ({ calls, ...needed }) => {
+  needs: [edgeServer, toMain, processes, runtime, storage, blobs, accounts],
+  create({ calls, config, logger, own, ...needed }) {
     needed.runtime.answerImageFetch = imageFetchInMain(calls!);
-    return {};
+    const { handler } = needed.toMain.when(() => true);
+    const passOn: DeliveryOptions["passOn"] = async (edgeRequest) => {
+      await handler(edgeRequest);
+    };
+    const memoryBytesMax = partOfNode(config.imageMemoryMegabytes * mebibyte, own, config);
+    const results = new ResultsOfMain(calls!, memoryBytesMax, new CopyPlan(config.imageIntermediatePixels));
+    const forget = ({ content }: Image): void => {
+      if (content !== null) results.forget(resultFolder(content.blobKey));
+    };
+    const inMain = async (): Promise<never> => Promise.reject(new AnsweredElsewhere());
+    const imageDelivery = new Delivery({
+      directory: new ImageDirectory(needed.storage, needed.accounts, forget),
+      resultMaker: results,
+      intermediateCopies: results,
+      blobs: blobUrlOf(config).kind === "files" ? needed.blobs : { file: inMain },
+      logger,
+      url: config.deliveryUrl === undefined ? undefined : new URL(config.deliveryUrl),
+      upload: passOn,
+      passOn,
+    });
+    return { imageDelivery };
   },
-  edgeHandlers({ config, ...services }) {
-    const delivery = config.deliveryUrl === undefined ? undefined : new URL(config.deliveryUrl).hostname;
-    const { handler } = services.toMain.when(
-      ({ host, path }) =>
-        path.startsWith(deliveryPrefix) || path.startsWith(transformationPrefix) || host === delivery,
-    );
-    return [{ place: "image-delivery", handler }];
+  edgeHandlers({ imageDelivery, ...services }) {
+    const isTransformed: Concerns = ({ path }) => path.startsWith(transformationPrefix);
+    return [
+      { place: "image-delivery", handler: imageDelivery.handler },
+      { place: "image-transformation", handler: services.toMain.when(isTransformed).handler },
+    ];
   },
   bindings: ({ calls }) => ({ images: { ...shown, handler: answeredInMain(calls!) } }),
 });
@@ -64,7 +95,7 @@ export const images = capability({
       policy: needed.policy,
       logger,
       cacheFolder: join(needed.folder, "cache"),
-      memoryBytesMax: config.imageMemoryMegabytes * mebibyte,
+      memoryBytesMax: partOfNode(config.imageMemoryMegabytes * mebibyte, own, config),
       diskBytesMax: config.imageDiskMegabytes * mebibyte,
       intermediateCopySidePixels: config.imageIntermediatePixels,
       deliveryUrl: config.deliveryUrl,
@@ -80,7 +111,10 @@ export const images = capability({
     edgeListener.onListening(() => service.listensAt(`http://${edgeListener.authority}${deliveryPrefix}`));
     needed.runtime.answerImageFetch = async (...fetched) =>
       answerScriptFetch(service.transformations, ...fetched);
-    if (own.role === "main") serveImageFetches(needed.calls!, needed.runtime.answerImageFetch);
+    if (own.role === "main") {
+      serveImageFetches(needed.calls!, needed.runtime.answerImageFetch);
+      serveResults(needed.calls!, service.results);
+    }
     return { images: service };
   },
   operations: imageOperations,

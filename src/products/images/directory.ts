@@ -28,6 +28,7 @@ const accountsMax = 5000;
 export class ImageDirectory {
   readonly #storage: Storage;
   readonly #accounts: Accounts;
+  readonly #onForgotten: (image: Image) => void;
   readonly #images = new LRUCache<string, { held: Held; loaded: Promise<Held> }>({
     ...entriesMax(imagesMax),
   });
@@ -39,7 +40,9 @@ export class ImageDirectory {
   });
   #accountIds = new Map<string, string>();
 
-  constructor(storage: Storage, accounts: Accounts) {
+  /** `onForgotten` is called with each image that changes while it is in memory. */
+  constructor(storage: Storage, accounts: Accounts, onForgotten: (image: Image) => void = () => {}) {
+    this.#onForgotten = onForgotten;
     this.#storage = storage;
     this.#accounts = accounts;
     storage.onChange(
@@ -99,8 +102,10 @@ export class ImageDirectory {
 
   #forgetImage(name: string): void {
     const entry = this.#images.get(name);
-    if (entry !== undefined) entry.held.isCurrent = false;
     this.#images.delete(name);
+    if (entry === undefined) return;
+    entry.held.isCurrent = false;
+    if (entry.held.image !== undefined) this.#onForgotten(entry.held.image);
   }
 
   #forgetSettings(accountId: string): void {

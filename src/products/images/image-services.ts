@@ -13,6 +13,7 @@ import { ImageEngine, type ImageEngineOptions } from "./engine/engine.ts";
 import type { Image, MoreFormats } from "./image.ts";
 import { Images } from "./images.ts";
 import { MadeResults } from "./results/made-results.ts";
+import { CopyPlan } from "./results/copy-plan.ts";
 import { IntermediateCopies } from "./results/intermediate-copies.ts";
 import { resultFolder } from "./recipe/recipe.ts";
 import { imageResource } from "./resource.ts";
@@ -68,7 +69,7 @@ export class ImagesService {
   readonly delivery: Delivery;
   readonly transformations: Transformations;
   readonly engine: ImageEngine;
-  readonly #results: Results;
+  readonly results: Results;
   readonly spool: UploadSpool;
   readonly policy: AddressPolicy;
   readonly #directory: ImageDirectory;
@@ -85,14 +86,14 @@ export class ImagesService {
       svg: false, // only raster images can be drawn on
     });
     this.engine = new ImageEngine({ ...options.engine, logger });
-    const results = (this.#results = new Results({
+    const results = new Results({
       folder: join(options.cacheFolder, "images"),
       memoryBytesMax: options.memoryBytesMax,
       diskBytesMax: options.diskBytesMax,
       logger,
-    }));
+    });
     const intermediateCopies = new IntermediateCopies({
-      sidePixels: options.intermediateCopySidePixels,
+      plan: new CopyPlan(options.intermediateCopySidePixels),
       engine: this.engine,
       results,
       blobs,
@@ -103,6 +104,7 @@ export class ImagesService {
     });
     this.uploads = new Uploads(storage, blobs, logger, moreFormats);
     this.settings = new ImageSettingsService(storage, this.#directory);
+    this.results = results;
     const made = new MadeResults(results, logger);
     this.transformations = new Transformations({
       originals: new Originals(results, join(options.cacheFolder, "image-originals"), moreFormats),
@@ -157,7 +159,7 @@ export class ImagesService {
 
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
-    this.#results.close();
+    this.results.close();
     await this.engine.close();
   }
 }

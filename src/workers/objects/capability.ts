@@ -59,7 +59,7 @@ const objectsAtEdges = capability({
   processes: "edge",
   needs: [processes, outbound, sandbox, runtime],
   create({ calls, viaHeader, doors, ...needed }) {
-    needed.runtime.objects = objectsInMain(calls!, viaHeader, doors);
+    needed.runtime.objects = objectsInMain(calls!, viaHeader, doors, needed.outbound);
     return {};
   },
   bindings: () => ({ durable_object_namespace: shown }),

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { ViaHeader } from "../../edge/http/via.ts";
+import { newCallTree, type Via, type ViaHeader } from "../../edge/http/via.ts";
+import type { Outbound, Sender } from "../../edge/origin/outbound.ts";
 import type { ProcessCalls } from "../../platform/process-calls/calls.ts";
 import { Kept } from "../../platform/process-calls/kept.ts";
 import { asciiJson } from "../../platform/util/ascii-json.ts";
@@ -42,7 +43,8 @@ interface ToldRoot {
 }
 
 type ToldCall = Omit<ObjectCall, "root" | "span"> & { root: ToldRoot };
-type ToldNext = { root: string; path: string; hops: number };
+/** A fetch from the zone of the visitor's request. The account is that of the object. */
+type ToldNext = { root: string; hops: number; accountId: string };
 
 const viaHost = "main";
 const noRequest = async (): Promise<never> => {
@@ -50,26 +52,35 @@ const noRequest = async (): Promise<never> => {
 };
 
 /** In edge processes: objects are called in main. */
-export function objectsInMain(calls: ProcessCalls, viaHeader: ViaHeader, doors: Doors): ObjectGate {
+export function objectsInMain(
+  calls: ProcessCalls,
+  viaHeader: ViaHeader,
+  doors: Doors,
+  outbound: Outbound,
+): ObjectGate {
   const roots = new Kept<RunRoot>();
   const told = ({ root, span: _span, ...call }: ObjectCall): ToldCall => ({
     ...call,
     root: toldRoot(root, viaHeader, { path: calls.path, root: roots.nameOf(root) }),
   });
-  const rootOf = (name: string): RunRoot => {
+  // After the visitor's answer, it is a fetch as from any script.
+  const wayOf = ({ root: name, hops, accountId }: ToldNext): Way => {
     const root = roots.find(name);
-    if (root?.edgeRequest === undefined) throw new Error("The visitor's request has been answered already");
-    return root;
+    const via = { hops, tree: root === undefined ? newCallTree() : treeOf(root) };
+    return { ...root, via, sender: { accountId, via } };
   };
   calls.serve<ToldNext>(
     names.next,
-    async ({ root: name, path, hops }, { request, response }) => {
-      const root = rootOf(name);
-      await failing(root.next!(request, response, path, { hops, tree: treeOf(root) }));
+    async (told, { url, request, response }) => {
+      const { next, via, sender } = wayOf(told);
+      await failing(next?.(url, request, response, via) ?? outbound.fetch(url, request, response, sender));
     },
-    async ({ root: name, path, hops }, { request, socket, head }) => {
-      const root = rootOf(name);
-      await root.nextUpgrade!(request, socket, head, path, { hops, tree: treeOf(root) });
+    async (told, { url, request, socket, head }) => {
+      const { nextUpgrade, via, sender } = wayOf(told);
+      const joined =
+        nextUpgrade?.(url, request, socket, head, via) ??
+        outbound.upgrade(url, request, socket, head, sender);
+      await joined.catch((error: unknown) => refuseUpgrade(socket, error));
     },
   );
   doors.ofMain = {
@@ -95,6 +106,16 @@ export function objectsInMain(calls: ProcessCalls, viaHeader: ViaHeader, doors: 
     grant: async () => undefined,
     hooks: async (call) => noObjects.hooks(call),
   };
+}
+
+type Way = Partial<Pick<RunRoot, "next" | "nextUpgrade">> & { via: Via; sender: Sender };
+
+/** Shows the error to the script, unless a part of an answer was sent. Throws one that scripts do not see. */
+function refuseUpgrade(socket: Socket, error: unknown): void {
+  const shown = scriptErrorOf(error);
+  if (shown === undefined) throw error;
+  if (socket.bytesWritten > 0) socket.destroy();
+  else endWith(socket, refusedUpgrade(shown));
 }
 
 function toldRoot(root: RunRoot, viaHeader: ViaHeader, from: { path: string; root: string }): ToldRoot {
@@ -123,21 +144,17 @@ export function serveObjects(
     // JSON omits properties that are undefined.
     limits: call.limits,
     outbound: call.outbound,
-    root: rootOf(root, viaHeader, calls),
+    root: rootOf(root, viaHeader, calls, call.caller.accountId),
     span: undefined,
   });
   calls.serve<ToldCall>(
     names.fetch,
     async (call, exchange) => failing(objects.fetch(callOf(call), exchange)),
     async (call, exchange) =>
-      objects.upgrade(callOf(call), exchange).catch((error: unknown) => {
-        const { socket } = exchange;
-        const shown = scriptErrorOf(error);
-        // Other errors are logged, and end the connection.
-        if (shown === undefined) throw error;
-        if (socket.bytesWritten > 0) socket.destroy();
-        else endWith(socket, refusedUpgrade(shown));
-      }),
+      // Errors that scripts do not see are logged, and end the connection.
+      objects
+        .upgrade(callOf(call), exchange)
+        .catch((error: unknown) => refuseUpgrade(exchange.socket, error)),
   );
   calls.serve<{ call: ToldCall; method: string }>(names.route, async ({ call, method }, { response }) => {
     const route = await failing(objects.route(callOf(call), undefined, method));
@@ -154,24 +171,25 @@ export function serveObjects(
   });
 }
 
-function rootOf({ via, visitor }: ToldRoot, viaHeader: ViaHeader, calls: ProcessCalls): RunRoot {
+function rootOf(
+  { via, visitor }: ToldRoot,
+  viaHeader: ViaHeader,
+  calls: ProcessCalls,
+  accountId: string,
+): RunRoot {
   const { hops, tree } = viaHeader.read(via, viaHost)!;
   const shared = { hops, tree, limitFault: undefined };
   if (visitor === undefined)
     return { ...shared, edgeRequest: undefined, next: undefined, nextUpgrade: undefined };
   const { cf, from, ...seen } = visitor;
-  const url = (path: string): URL => new URL(`http://${visitor.host}${path}`);
+  const told = (via: Via): ToldNext => ({ root: from.root, hops: via.hops, accountId });
   return {
     ...shared,
     edgeRequest: { ...seen, zone: seen.zone, cf: () => cf, span: undefined },
-    next: async (request, response, path, via) => {
-      const details: ToldNext = { root: from.root, path, hops: via?.hops ?? hops };
-      await understood(calls.forward(names.next, details, { url: url(path), request, response }, from.path));
-    },
-    nextUpgrade: async (request, socket, head, path, via) => {
-      const details: ToldNext = { root: from.root, path, hops: via?.hops ?? hops };
-      await calls.upgrade(names.next, details, { url: url(path), request, socket, head }, from.path);
-    },
+    next: async (url, request, response, via) =>
+      understood(calls.forward(names.next, told(via), { url, request, response }, from.path)),
+    nextUpgrade: async (url, request, socket, head, via) =>
+      calls.upgrade(names.next, told(via), { url, request, socket, head }, from.path),
   };
 }
 

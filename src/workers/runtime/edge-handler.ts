@@ -23,14 +23,12 @@ const logStatuses: Record<CellErrorKind, string> = {
   unavailable: "internalError",
 };
 
-const rootOf = (
-  edgeRequest: EdgeRequest,
-  next: RunRoot["next"],
-  nextUpgrade: RunRoot["nextUpgrade"],
-): RunRoot => ({
+const rootOf = (edgeRequest: EdgeRequest): RunRoot => ({
   edgeRequest,
-  next,
-  nextUpgrade,
+  next: async ({ pathname, search }, request, response, via) =>
+    edgeRequest.next(request, response, pathname + search, via),
+  nextUpgrade: async ({ pathname, search }, request, socket, head, via) =>
+    edgeRequest.nextUpgrade(request, socket, head, pathname + search, via),
   hops: edgeRequest.via?.hops ?? 0,
   tree: edgeRequest.via?.tree,
   limitFault: undefined,
@@ -87,13 +85,13 @@ export function scriptHandlers(
     handler(edgeRequest: EdgeHttpRequest) {
       const live = scriptOf(router, edgeRequest);
       if (live === undefined) return false;
-      const root = rootOf(edgeRequest, edgeRequest.next, undefined);
+      const root = rootOf(edgeRequest);
       return handle(edgeRequest, live, root, runtime.answer(edgeRequest, live, root));
     },
     upgradeHandler(edgeRequest: EdgeUpgradeRequest) {
       const live = scriptOf(router, edgeRequest);
       if (live === undefined) return false;
-      const root = rootOf(edgeRequest, undefined, edgeRequest.next);
+      const root = rootOf(edgeRequest);
       return handle(edgeRequest, live, root, runtime.answerUpgrade(edgeRequest, live, root));
     },
   };

@@ -1,5 +1,7 @@
-import type { EdgeHttpRequest, EdgeUpgradeRequest, EdgeRequest } from "../../edge/request/handlers.ts";
-import { newCallTree, type CallTree } from "../../edge/http/via.ts";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { EdgeRequest } from "../../edge/request/handlers.ts";
+import { newCallTree, type CallTree, type Via } from "../../edge/http/via.ts";
 
 /** The part of the visitor's request that runs use. */
 export type RunVisitor = Pick<EdgeRequest, "host" | "clientAddress" | "cf" | "span"> & {
@@ -10,9 +12,13 @@ export type RunVisitor = Pick<EdgeRequest, "host" | "clientAddress" | "cf" | "sp
 export interface RunRoot {
   /** Undefined for events, and after the answer. */
   edgeRequest: RunVisitor | undefined;
-  /** Continues to the zone's origin, if there is one. */
-  next: EdgeHttpRequest["next"] | undefined;
-  nextUpgrade: EdgeUpgradeRequest["next"] | undefined;
+  /** Continue to the zone's origin, if there is one. */
+  next:
+    | ((to: URL, request: IncomingMessage, response: ServerResponse, via: Via) => Promise<void>)
+    | undefined;
+  nextUpgrade:
+    | ((to: URL, request: IncomingMessage, socket: Socket, head: Buffer, via: Via) => Promise<void>)
+    | undefined;
   /** Calls between scripts before the first run, on other nodes or connections. */
   hops: number;
   /** Created on first use. */

@@ -193,7 +193,7 @@ export class Run implements RunHooks {
     }
     const send: Send = async (to, from, answer) =>
       this.#isInVisitorsZone(to)
-        ? this.#context.root.next!(from, answer, to.pathname + to.search, this.#via())
+        ? this.#context.root.next!(to, from, answer, this.#via())
         : this.#runtime.outbound.fetch(to, from, answer, this.#sender());
     const asked = request.headers[cellHeaders.image];
     if (asked === undefined) {
@@ -226,7 +226,7 @@ export class Run implements RunHooks {
     if (depth > 0 || this.#hasPassed || !this.#isInVisitorsZone(url))
       throw new Refusal("The request cannot be passed through to an origin.");
     this.#hasPassed = true;
-    await root.next!(request, response, url.pathname + url.search, this.#via());
+    await root.next!(url, request, response, this.#via());
   }
 
   async #answerUpgrade(url: URL, request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
@@ -246,7 +246,7 @@ export class Run implements RunHooks {
     else
       await this.#runtime.asSubrequest(this.#context, socket, async () =>
         this.#isInVisitorsZone(url)
-          ? this.#context.root.nextUpgrade!(request, socket, head, url.pathname + url.search, this.#via())
+          ? this.#context.root.nextUpgrade!(url, request, socket, head, this.#via())
           : this.#runtime.outbound.upgrade(url, request, socket, head, this.#sender()),
       );
   }

@@ -6,7 +6,7 @@ import type { Blobs } from "../../../platform/storage/blobs.ts";
 import type { ImageDirectory, Held } from "../directory.ts";
 import { imageErrors } from "../errors.ts";
 import { contentTypes, imageLimits } from "../image.ts";
-import type { IntermediateCopies } from "../results/intermediate-copies.ts";
+import type { CopyPlan } from "../results/copy-plan.ts";
 import { accepted, applyHints } from "./negotiate.ts";
 import { parseOptions, type Transform } from "../recipe/options.ts";
 import { answerPreflight, hitHeaders, missHeaders, pictureHeaders } from "./picture-headers.ts";
@@ -16,7 +16,7 @@ import { isNotModified, noRoute, safeHeaders, sendError, sendStored, visibleErro
 import type { Stored } from "../results/results.ts";
 import { transformOf, variantsOf, type ImageSettings } from "../settings.ts";
 import { verify } from "./signature.ts";
-import type { ResultMaker, WantedResult } from "../results/result-maker.ts";
+import type { WantedResult } from "../results/result-maker.ts";
 import { clock } from "../../../platform/timers/clock.ts";
 
 /** A parsed path, cached while the image and the settings of its account are unchanged. */
@@ -48,15 +48,28 @@ const hostedMaxAgeSeconds = 172_800;
 /** How often a response begins again because its image has changed. */
 const attemptsMax = 5;
 
+/** Results of stored images, and how to come by those that are not there. */
+export interface DeliveredResults {
+  /** The result, if it is in memory. */
+  inMemory(name: string): Buffer | undefined;
+  kept(name: string): Promise<Stored | undefined>;
+  make(held: Held, wanted: WantedResult, signal: AbortSignal): Promise<Stored>;
+}
+
+/** Another process must answer the request: nothing has been sent. */
+export class AnsweredElsewhere extends Error {}
+
 export interface DeliveryOptions {
   directory: ImageDirectory;
-  resultMaker: ResultMaker;
-  intermediateCopies: IntermediateCopies;
-  blobs: Blobs;
+  resultMaker: DeliveredResults;
+  intermediateCopies: { plan: CopyPlan; look(held: Held): Promise<void> };
+  blobs: Pick<Blobs, "file">;
   logger: Logger;
   /** An additional delivery URL that visitors use. */
   url: URL | undefined;
   upload: (edgeRequest: EdgeHttpRequest, token: string) => Promise<void>;
+  /** Has another process answer. */
+  passOn?: (edgeRequest: EdgeHttpRequest) => Promise<void>;
 }
 
 /** Delivers stored images: `{prefix}/{hash}/{image id}/{variant or options}`. */
@@ -99,6 +112,10 @@ export class Delivery {
     } catch (error) {
       if (response.destroyed) return true;
       if (response.headersSent) throw error;
+      if (error instanceof AnsweredElsewhere) {
+        await this.#options.passOn!(edgeRequest);
+        return true;
+      }
       await sendError(
         request,
         response,
@@ -252,8 +269,8 @@ export class Delivery {
       const planned = plan(hinted.transform, content, formats);
       const { intermediateCopies } = this.#options;
       const isFromIntermediateCopy =
-        held.hasIntermediateCopy === true && intermediateCopies.serves(content, planned.recipe);
-      const source = isFromIntermediateCopy ? intermediateCopies.key(content) : content.sha256;
+        held.hasIntermediateCopy === true && intermediateCopies.plan.serves(content, planned.recipe);
+      const source = isFromIntermediateCopy ? intermediateCopies.plan.key(content) : content.sha256;
       const key = planned.isUntransformed ? content.sha256.slice(0, 32) : resultKey(source, planned.recipe);
       const isNegotiated = (transform.format ?? "auto") === "auto" && transform.compression === undefined;
       const { unchanged, whole } = pictureHeaders({

@@ -115,7 +115,7 @@ export class ResultMaker {
         }),
       );
     }
-    if (!isFromIntermediateCopy && this.#intermediateCopies.serves(content, planned.recipe))
+    if (!isFromIntermediateCopy && this.#intermediateCopies.plan.serves(content, planned.recipe))
       this.#intermediateCopies.note(held);
     return result;
   }

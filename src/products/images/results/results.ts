@@ -20,7 +20,7 @@ export interface ResultsOptions {
 }
 
 /** Larger results are not cached in memory. */
-const memoryObjectBytesMax = 256 * 1024;
+export const memoryObjectBytesMax = 256 * 1024;
 /** Up to this size, one read is cheaper than a stream. */
 const readBytesMax = 1024 * 1024;
 const filesMax = 128;

@@ -21,18 +21,19 @@ interface FetchDetails {
  */
 export function imageFetchInMain(calls: ProcessCalls): AnswerImageFetch {
   const sends = new Kept<Send>();
+  const underWay = new Set<Send>();
   calls.serve<{ send: string }>(originalName, async ({ send }, { url, request, response }) => {
     const kept = sends.find(send);
     if (kept === undefined) throw new Error("The edge process no longer has the request for this original");
     await failing(kept(url, request, response));
   });
   return async (owner, { image, url, send }, request, response) => {
-    const name = sends.nameOf(send);
-    const details: FetchDetails = { owner, image, from: { path: calls.path, send: name } };
+    const details: FetchDetails = { owner, image, from: { path: calls.path, send: sends.nameOf(send) } };
+    underWay.add(send);
     try {
       await understood(calls.forward(fetchName, details, { url, request, response }));
     } finally {
-      sends.forget(name);
+      underWay.delete(send);
     }
   };
 }

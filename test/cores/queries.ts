@@ -3,22 +3,22 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { decode, encode, streamDecode, streamEncode } from "dns-packet";
-import { expect, it, vi } from "vitest";
-import { startCores, type Cores } from "./cores.ts";
+import { vi, expect } from "vitest";
+import type { Cores } from "./cores.ts";
 
-const wait = { timeout: 60_000, interval: 50 };
 const everyMs = 20;
 const answerMsMax = 30_000;
 const question = { type: "A", name: "plain.cores.example" } as const;
-const address = "192.0.2.7";
+/** The answer to each query. */
+export const plainAddress = "192.0.2.7";
 
 /** Sends a query in each moment until stopped. Resolves with the number of queries, and the ids of those without an answer. */
-function queryAllTheTime(port: number): () => Promise<{ sent: number; lost: number[] }> {
+export function queryAllTheTime(port: number): () => Promise<{ sent: number; lost: number[] }> {
   const socket = createSocket("udp4");
   const lost = new Set<number>();
   socket.on("message", (message) => {
     const { id, answers } = decode(message);
-    if (answers?.some((each) => each.type === "A" && each.data === address) === true) lost.delete(id!);
+    if (answers?.some((each) => each.type === "A" && each.data === plainAddress) === true) lost.delete(id!);
   });
   let sent = 0;
   const timer = setInterval(() => {
@@ -34,7 +34,7 @@ function queryAllTheTime(port: number): () => Promise<{ sent: number; lost: numb
 }
 
 /** The same over TCP, with a connection for each query. */
-function connectAllTheTime(port: number): () => Promise<Map<string, number>> {
+export function connectAllTheTime(port: number): () => Promise<Map<string, number>> {
   const state = { isStopping: false };
   const counts = new Map<string, number>();
   const running = (async () => {
@@ -51,7 +51,7 @@ function connectAllTheTime(port: number): () => Promise<Map<string, number>> {
   };
 }
 
-async function queryOverTcp(port: number): Promise<string> {
+export async function queryOverTcp(port: number): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   try {
     socket.write(streamEncode({ type: "query", id: 1, questions: [question] }));
@@ -65,30 +65,8 @@ async function queryOverTcp(port: number): Promise<string> {
   }
 }
 
-async function startWithRecord(): Promise<Cores> {
-  const cores = await startCores(1);
-  const record = { type: "A", name: "plain", content: address, proxied: false };
+/** Adds the record that the queries ask for. */
+export async function addPlainRecord(cores: Cores): Promise<void> {
+  const record = { type: "A", name: "plain", content: plainAddress, proxied: false };
   await cores.call("POST", `/zones/${cores.zoneId}/dns_records`, record);
-  return cores;
 }
-
-it("SIGUSR2 and the death of main lose no DNS query", async () => {
-  await using cores = await startWithRecord();
-  const port = Number(cores.server.ready.dns.split(":")[1]);
-  const [stopUdp, stopTcp] = [queryAllTheTime(port), connectAllTheTime(port)];
-  const [old] = cores.pids("main");
-  cores.server.process.kill("SIGUSR2");
-  await vi.waitFor(() => expect(cores.server.stderr()).toContain("every process was replaced"), wait);
-  expect(cores.pids("main").includes(old!)).toBe(false);
-  expect([...(await stopTcp()).keys()]).toEqual([address]);
-
-  const [main] = cores.pids("main");
-  process.kill(main!, "SIGKILL");
-  await vi.waitFor(() => expect(cores.pids("main").includes(main!)).toBe(false), wait);
-  await cores.addName("after"); // waits for the next one
-  expect(await queryOverTcp(port)).toBe(address);
-  const { sent, lost } = await stopUdp();
-  expect(sent).toBeGreaterThan(10);
-  // A datagram that the killed process had read is lost with it.
-  expect(lost.length).toBeLessThanOrEqual(1);
-});
