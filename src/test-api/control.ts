@@ -26,14 +26,14 @@ export interface ControlRoute {
   summary: string;
   /** The names of the parameters that the query may have. */
   query?: readonly string[];
-  /** The JSON body; without it, the route has none or reads it itself. */
+  /** The schema of the JSON body; absent if the route has no body or reads it itself. */
   body?: z.ZodType;
   handle(request: ControlRequest, body?: unknown): Promise<ControlAnswer>;
 }
 
 type ControlAnswer = object | Uint8Array | undefined | void;
 
-/** A route with a JSON body, which its handler receives. */
+/** A route whose handler receives a parsed JSON body. */
 export const routeWithBody = <Body extends z.ZodType>(
   route: Omit<ControlRoute, "body" | "handle"> & {
     body: Body;

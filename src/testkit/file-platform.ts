@@ -2,7 +2,7 @@ import { startSelvedge, type Selvedge, type StartOptions } from "./start-selvedg
 
 type Hook = (run: () => Promise<void>) => void;
 
-/** The hooks of a runner, of a file or of a `describe`. */
+/** A test runner's hooks for a file or a `describe`. */
 export interface RunnerHooks {
   before: Hook;
   beforeEach: Hook;

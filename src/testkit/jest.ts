@@ -8,7 +8,7 @@ import type { Selvedge, StartOptions } from "./start-selvedge.ts";
 
 type Hook = (run: () => Promise<void>, timeoutMs: number) => void;
 
-/** The functions that Jest gives to every file of tests. */
+/** The globals of Jest in a test file. */
 interface JestGlobals {
   beforeAll: Hook;
   beforeEach: Hook;
@@ -27,10 +27,10 @@ declare global {
 
 const jest = globalThis as unknown as JestGlobals;
 if (typeof jest.expect?.extend !== "function")
-  throw new Error("Expected selvedge/jest to be loaded by a test of Jest, with injectGlobals");
+  throw new Error("selvedge/jest can be loaded only by a Jest test, with the option injectGlobals");
 jest.expect.extend(matchers);
 
-/** A busy machine needs longer for a start and a stop than Jest waits for a hook by default. */
+/** Time limit of hooks: on a busy machine, a start or a stop may exceed Jest's default. */
 const hookTimeoutMs = 60_000;
 
 /**
@@ -48,7 +48,7 @@ export const selvedge = (options: StartOptions = {}): (() => Selvedge) =>
     options,
   );
 
-/** Jest's `expect` for a platform. The same matchers are there in the `expect` of all files. */
+/** Jest's `expect`, typed for a platform. The global `expect` has the same matchers. */
 export const expect = jest.expect as unknown as (
   edge: Selvedge,
 ) => SelvedgeMatchers & { not: SelvedgeMatchers };

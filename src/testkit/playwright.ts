@@ -6,12 +6,12 @@ import { startSelvedge, type Selvedge, type StartOptions } from "./start-selvedg
  * The entry of `import { test } from "selvedge/playwright"`.
  */
 
-/** A busy machine needs longer for a start than Playwright waits for a fixture by default. */
+/** Time limit of the fixture: on a busy machine, a start may exceed Playwright's default. */
 const startTimeoutMs = 60_000;
 
 /**
- * `test` with a platform of its own for each worker, as `edge`, which each test finds as it was at the start. The browser
- * opens every host at the edge, with ports 80 and 443, and accepts the edge's certificates.
+ * `test` with the fixture `edge`: a platform for each worker, which is reset before each test. The browser connects to the
+ * edge for every host, on ports 80 and 443, and accepts the edge's certificates.
  */
 export const testWith = (options: StartOptions = {}) =>
   base.extend<{ edge: Selvedge }, { platform: Selvedge }>({
@@ -40,7 +40,7 @@ export const testWith = (options: StartOptions = {}) =>
     ignoreHTTPSErrors: true,
   });
 
-/** Chromium's rules that lead every host to the edge. */
+/** Chromium's rules that resolve every host to the edge. */
 function hostRules({ urls: { edge, edgeTls } }: Selvedge): string {
   const rules = [`MAP *:80 ${new URL(edge).host}`];
   if (edgeTls !== undefined) rules.push(`MAP *:443 ${new URL(edgeTls).host}`);

@@ -4,10 +4,10 @@ import type { ApiClient } from "./api-client.ts";
 /** A run of a script, as live logs show it. */
 export interface LoggedRun {
   scriptName: string;
-  /** For customers' scripts. */
+  /** The dispatch namespace of a customer's script. */
   dispatchNamespace?: string;
   outcome: "ok" | "canceled" | "exception" | "exceededCpu" | "exceededMemory" | "unknown";
-  /** The request, the schedule, the batch or the call that was its cause. */
+  /** The cause of the run: a request, a schedule, a batch of a queue, or a call. */
   event: Readonly<Record<string, unknown>> | null;
   eventTimestamp: number;
   logs: readonly { level: string; message: readonly unknown[]; timestamp: number }[];
@@ -15,9 +15,9 @@ export interface LoggedRun {
   readonly [field: string]: unknown;
 }
 
-/** The runs of a script from the moment at which a test began to watch it. */
+/** The runs of a script since a test began to watch it. */
 export interface ScriptLogs extends AsyncDisposable {
-  /** Resolves once there are as many; rejects after 5 seconds, or those given. */
+  /** Resolves with all runs so far once there are `count`. Throws an Error after `ms`, 5,000 by default. */
   runs(count: number, ms?: number): Promise<LoggedRun[]>;
   close(): Promise<void>;
 }
@@ -25,7 +25,7 @@ export interface ScriptLogs extends AsyncDisposable {
 const runsMax = 10_000;
 const waitMsDefault = 5000;
 
-/** Watches the runs of a script, which need not exist yet. The latest 10,000 are kept. */
+/** Watches the runs of a script, which need not exist yet. Keeps the latest 10,000 runs. */
 export async function watchScript(api: ApiClient, accountId: string, script: string): Promise<ScriptLogs> {
   if (typeof WebSocket === "undefined")
     throw new Error(`Expected Node 22 or newer for logs(): Node ${process.versions.node} has no WebSocket`);
@@ -49,7 +49,7 @@ export async function watchScript(api: ApiClient, accountId: string, script: str
   });
   const close = async (): Promise<void> => {
     socket.close();
-    await api.call("DELETE", `${tails}/${id}`).catch(() => {}); // a reset has ended it
+    await api.call("DELETE", `${tails}/${id}`).catch(() => {}); // a reset has ended the live log already
   };
   return {
     async runs(count, ms = waitMsDefault) {

@@ -13,55 +13,55 @@ export type SeedRecord =
       tags?: string[];
     };
 
-/** A zone at the start, with the things that belong to it. */
+/** A zone of a seed, with its records, settings, rules, snippets and scripts. */
 export interface SeedZone {
   records?: SeedRecord[];
   /** A zone file (RFC 1035). */
   zone_file?: string;
-  /** Values of settings, by their ids. */
+  /** Values of zone settings, by setting id. */
   settings?: Record<string, string>;
-  /** Rules, by their phases. */
+  /** Rules by phase. */
   rules?: Record<string, { expression: string; action: string; [field: string]: unknown }[]>;
-  /** Files of snippets, by the names of the snippets. */
+  /** Files with the code of snippets, by name of the snippet. */
   snippets?: Record<string, string>;
   snippet_rules?: { expression: string; snippet_name: string; description?: string; enabled?: boolean }[];
-  /** Scripts, by the hosts that they have for themselves. */
+  /** Custom domains: names of scripts by host name. */
   domains?: Record<string, string>;
-  /** Scripts, by patterns of URLs. */
+  /** Routes: names of scripts by URL pattern. */
   routes?: Record<string, string>;
 }
 
-/** A script at the start. */
+/** A script of a seed. */
 export interface SeedScript {
   /** The file of the main module. */
   main: string;
-  /** Files of other modules, which are named from the folder of the main one. */
+  /** Files of other modules. Their names are paths relative to the folder of the main module. */
   modules?: string[];
-  /** As in an upload, but with names in place of ids: `namespace` of kv_namespace, `database` of d1. */
+  /** Bindings as in an upload, but with names instead of ids: `namespace` of kv_namespace, `database` of d1. */
   bindings?: { type: string; name: string; [field: string]: unknown }[];
   compatibility_date?: string;
   compatibility_flags?: string[];
   /** Cron expressions. */
   schedules?: string[];
-  /** Classes of Durable Objects. */
+  /** Names of the script's classes of Durable Objects. */
   object_classes?: string[];
 }
 
-/** The content of a platform at its start, without ids: things refer to each other by name. */
+/** The content with which a platform starts. It has no ids: resources refer to each other by name. */
 export interface Seed {
-  /** The folder of the files that are named here; by default that of the seed file, or the working folder. */
+  /** The folder of the named files. Default: the folder of the seed file; for an object, the working folder. */
   folder?: string;
   zones?: Record<string, SeedZone>;
   scripts?: Record<string, SeedScript>;
-  /** Values by their keys, or a folder with a file for each key. Other values than text become JSON. */
+  /** For each namespace: values by key, or a folder with a file for each key. Values other than text are stored as JSON. */
   kv?: Record<string, string | Record<string, unknown>>;
-  /** Names of databases. */
+  /** Names of D1 databases. */
   d1?: string[];
   queues?: Record<string, { consumer?: string; dead_letter_queue?: string }>;
-  /** Files of pictures, by their ids. */
+  /** Files of images, by image id. */
   images?: Record<string, string>;
   workflows?: Record<string, { script: string; class: string; schedules?: string[] }>;
 }
 
-/** Checks the type of a seed in a module of its own. */
+/** Returns the seed unchanged: gives a seed in a file of its own the right type. */
 export const defineSeed = (seed: Seed): Seed => seed;

@@ -8,12 +8,12 @@ import { readDocument, type Document } from "../migration/document.ts";
 import { MigrationError } from "../migration/failure.ts";
 import { documentOfSeed } from "./seed.ts";
 
-/** The step of a start that fills an empty platform, whose state is then that of the start. */
+/** Fills an empty platform during its start. The resulting state is the one that a reset restores. */
 export type PlatformFilling = (ready: Ready, token: string) => Promise<void>;
 
 /**
- * The content of a file of `selvedge import` or of a seed, made through the operations; undefined for a saved state, which
- * is the database itself. Throws a MigrationError if the file is wrong.
+ * Reads a file of `selvedge import` or a seed, whose content is created through the operations of the API; undefined for a
+ * saved state, which is the database itself. Throws a MigrationError if the file is invalid.
  */
 export function initialStateOf(file: string): PlatformFilling | undefined {
   const bytes = readFileSync(file);

@@ -17,7 +17,7 @@ export function registerRunCommand(program: Command): void {
     .command("run")
     .description("start an ephemeral platform for a command, and end with the command's exit code")
     .argument("<command...>", "the command, after --; its environment has the variables of the clients")
-    .option("--seed <text>", "ids follow from this text")
+    .option("--seed <text>", "a text that determines all ids")
     .option("--now <time>", "the time at the start")
     .addOption(new Option("--clock <mode>", "how the time passes").choices(["real", "frozen", "skip"]))
     .option(

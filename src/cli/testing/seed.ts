@@ -76,7 +76,7 @@ export function documentOfSeed(seedFile: string, text: string): Document {
   return new SeedReader(resolve(dirname(seedFile), seed.folder ?? "."), fail).document(seed);
 }
 
-/** Turns a seed into resources. */
+/** Converts a seed to resources. */
 class SeedReader {
   readonly #folder: string;
   readonly #fail: (where: Where, message: string) => never;
@@ -145,7 +145,7 @@ class SeedReader {
       this.#add("route", { pattern, script }, [...where, "routes", pattern], name);
   }
 
-  /** The records of the file, and those of the list, whose texts are lines of a zone file. */
+  /** The records of the zone file and of the list. Texts in the list are lines of a zone file. */
   #records(zone: string, { records = [], zone_file: path }: SeedZone, where: Where): RecordFields[] {
     const found: RecordFields[] = [];
     if (path !== undefined) {
