@@ -21,7 +21,7 @@ export function addressOf(file: string): string {
   if (pages.includes(file)) return file.replace(/README\.md$/, "index.html").replace(/\.md$/, ".html");
   return isPicture(file) ? file : `files/${file}.html`;
 }
-export const isPicture = (file: string): boolean => /\.(svg|png)$/.test(file);
+export const isPicture = (file: string): boolean => /\.(svg|png|webp)$/.test(file);
 export const isFolder = (file: string): boolean => statSync(file).isDirectory();
 
 /** The path from one address of the site to another. */

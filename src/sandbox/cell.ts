@@ -7,7 +7,7 @@ import { readUpTo } from "../platform/util/read-up-to.ts";
 import type { Kind } from "./limits/admission.ts";
 import { CellFolder } from "./process/cell-folder.ts";
 import type { CellExtras } from "./cell-extras.ts";
-import { cellHeaders } from "./protocol.ts";
+import { cellHeaders, type RunMetadata } from "./protocol.ts";
 import { cellsFolder } from "./process/cells-folder.ts";
 import { readIds } from "./gateway/cell-messages.ts";
 import { Channel, ChannelError, channelRequestOf } from "./gateway/channel.ts";
@@ -77,7 +77,7 @@ export class Cell {
   readonly #pool: Pool;
   /** Connects to the cell. */
   readonly #open: () => Socket;
-  readonly #control: Client;
+  readonly control: Client; // orders and questions to the system worker
   /** By script id. */
   readonly #channels = new Map<string, Promise<Channel | Thrown>>();
   readonly #openChannels = new Map<string, Channel>();
@@ -109,7 +109,7 @@ export class Cell {
       pipelining: 1,
     };
     this.#pool = new Pool("http://cell", { ...options, maxHeaderSize: headerBytesMax });
-    this.#control = new Client("http://cell", options);
+    this.control = new Client("http://cell", options);
   }
 
   /** Starts a process. Resolves when the system worker answers; rejects with its last lines of standard error. */
@@ -168,9 +168,14 @@ export class Cell {
   }
 
   /** Resolves when the cell's thread is free to answer. */
-  async ping(): Promise<void> {
-    const { body } = await this.#control.request({ method: "GET", path: "/" });
+  ping = async (): Promise<unknown> => this.#order("/");
+
+  /** Sends an order to the system worker. Resolves with the status. */
+  async #order(path: string, order?: RunMetadata): Promise<number> {
+    const headers = order === undefined ? [] : [cellHeaders.metadata, encodeMetadata(order)];
+    const { statusCode, body } = await this.control.request({ method: "GET", path, headers });
     await body.dump();
+    return statusCode;
   }
 
   /** Unloads the least recently used scripts, up to a sixteenth of all. Scripts with runs stay. */
@@ -186,7 +191,7 @@ export class Cell {
   }
 
   async #unload(query: string): Promise<void> {
-    const { body } = await this.#control.request({ method: "GET", path: `/?${query}` });
+    const { body } = await this.control.request({ method: "GET", path: `/?${query}` });
     const loaded = readIds(await readUpTo(body, protocolLimits.controlBytes));
     const inUse = new Set([...this.runs].map(({ script }) => script.id));
     for (const id of this.scripts) if (!loaded.has(id) && !inUse.has(id)) this.scripts.delete(id);
@@ -200,19 +205,15 @@ export class Cell {
       if (!channel.isIdle) continue;
       this.#forgetChannel(id, channel);
       channel.close();
-      const headers = [cellHeaders.metadata, encodeMetadata({ selvedgeRun: "unpin", script: id })];
-      const { body } = await this.#control.request({ method: "GET", path: "/", headers });
-      await body.dump();
+      await this.#order("/", { selvedgeRun: "unpin", script: id });
     }
   }
 
   /** Loads a script without running it, so that loading is not counted as CPU time of a request. */
   async load(script: CellScript): Promise<void> {
     this.offer(script);
-    const headers = [cellHeaders.metadata, encodeMetadata({ selvedgeRun: "", script: script.id })];
     try {
-      const { body } = await this.#control.request({ method: "GET", path: "/", headers });
-      await body.dump();
+      await this.#order("/", { selvedgeRun: "", script: script.id });
     } catch (error) {
       throw await this.#faultOf(error);
     }
@@ -224,7 +225,7 @@ export class Cell {
    */
   async run({ script, request, answer, hooks }: RunOptions, cellRun: CellRun): Promise<Thrown | undefined> {
     this.offer(script);
-    const token = newToken();
+    const token = (cellRun.token = newToken());
     this.runs.add(cellRun);
     this.begun++;
     let metadata = "";
@@ -253,7 +254,8 @@ export class Cell {
       const reason = cellRun.fault ?? (hasLeft(answer) ? error : await this.#faultOf(error, cellRun));
       if (reason instanceof CellFault) reason.isUnprocessed = isUnprocessed(error, request, metadata);
       // If only the channel broke and the cell continues, the snippet broke the channel.
-      if (reason instanceof ChannelError) return thrownOf(reason);
+      if (reason instanceof ChannelError)
+        return { name: reason.name, message: reason.message, stack: undefined };
       throw reason;
     } finally {
       this.#answered(cellRun);
@@ -314,10 +316,8 @@ export class Cell {
 
   /** For a cell of objects: ends the instances of a namespace, ends one, or ends one and deletes its data. */
   async reset(namespace: string, one: Record<string, string> = {}): Promise<void> {
-    const path = `/?${String(new URLSearchParams({ reset: namespace, ...one }))}`;
-    const { statusCode, body } = await this.#control.request({ method: "GET", path });
-    await body.dump();
-    if (statusCode !== 204) throw new Error(`the cell answered a reset with ${statusCode}`);
+    const status = await this.#order(`/?${String(new URLSearchParams({ reset: namespace, ...one }))}`);
+    if (status !== 204) throw new Error(`the cell answered a reset with ${status}`);
   }
 
   /** Address of the stream of workflows: one WebSocket that carries many invocations. */
@@ -388,7 +388,7 @@ export class Cell {
   #dispose(settled = async (): Promise<void> => {}): void {
     this.gateway.close();
     unawaited(settled().then(() => this.#pool.destroy()));
-    unawaited(this.#control.destroy());
+    unawaited(this.control.destroy());
     unawaited(this.process.exited.then(() => this.#folder.remove()));
   }
 
@@ -413,7 +413,6 @@ export class Cell {
 
 /** The token of a run. It is secret, because the gateway attributes every request with it to the run. */
 const newToken = (): string => randomText(16, "base64url") + clockSuffix();
-const thrownOf = ({ name, message }: Error): Thrown => ({ name, message, stack: undefined });
 
 /** Whether the visitor closed the connection. Only upgrades need this check. */
 const hasLeft = (answer: Sink | Visitor): boolean => "socket" in answer && answer.socket.destroyed;

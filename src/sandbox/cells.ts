@@ -1,9 +1,10 @@
 import type { Logger } from "pino";
 import { RunAdmission, type ScriptSlots } from "./limits/admission.ts";
 import type { Cell, RunOptions } from "./cell.ts";
-import { CellError, CellFault, faultMessages, overloaded, unavailable, type FaultKind } from "./errors.ts";
+import { CellError, CellFault, faultMessages, unavailable, type FaultKind } from "./errors.ts";
 import type { Thrown } from "./gateway/exchange.ts";
 import { TerminatingCells } from "./limits/terminating.ts";
+import { DispatchTally } from "./dispatches/tally.ts";
 import type { Doors } from "./gateway/doors.ts";
 import { LargeLoads } from "./limits/large-loads.ts";
 import { initialLifecycle, isWornWaiting, step, type CellEffect, type LifecycleEvent } from "./lifecycle.ts";
@@ -15,14 +16,13 @@ import { admissionLimits, type CellSettings } from "./settings.ts";
 import { RunAttempts, hasAnswered, isRetryable, withBody } from "./gateway/retry.ts";
 import { DedicatedCells } from "./dedicated.ts";
 import { Quarantine } from "./limits/quarantine.ts";
-import { oldestOf, newCellRun, waitForSlot, type CellRun } from "./gateway/cell-run.ts";
+import { endOldest, newCellRun, waitForSlot, type CellRun } from "./gateway/cell-run.ts";
 import { SharedWatch } from "./limits/watch.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
 
 const lookEveryMs = 10;
-/** Idle cells are checked only in every n-th round. */
-const idleLooks = 10;
-/** After this number of attempts that ended with a fault of their cells, a request runs in a dedicated cell. */
+const idleLooks = 10; // rounds after which idle cells are checked
+/** After this number of cell deaths that it did not cause, a request runs in a dedicated cell. */
 const faultsToRunAlone = 3;
 /** From this number of runs on, a cell is busy, and another cell is chosen even if it must load the script first. */
 const sharedBusy = 64;
@@ -58,6 +58,7 @@ export class Cells {
   #isClosed = false;
   /** Numbers of ended cells by reason. */
   readonly ends = { cpu: 0, memory: 0, crashed: 0, killed: 0, ended: 0, replaced: 0 };
+  readonly dispatches = new DispatchTally();
   #looks = 0;
 
   /** `doors` connect the cells to the cells of objects. `quarantine` may be shared; by default each pool has its own. */
@@ -130,8 +131,12 @@ export class Cells {
           this.#takeFault(error, options, isAlone, attempts);
         }
       }
+    } catch (error) {
+      this.dispatches.failed(script, error);
+      throw error;
     } finally {
       admission.leave(share);
+      this.dispatches.ran(script);
     }
   }
 
@@ -195,6 +200,7 @@ export class Cells {
     const cell = this.#pick(script) ?? (await this.#nextShared());
     const cellRun = newCellRun(script, share, () => isRetryable(request) && !hasAnswered(answer));
     const thrown = await cell.run(options, cellRun);
+    this.dispatches.spent(cell, cellRun, request.metadata);
     // The share of CPU time is an estimate. A dedicated cell measures exactly.
     if (cellRun.cpuShareMs > script.cpuMs) this.#quarantine.add(script.owner);
     return thrown;
@@ -214,6 +220,7 @@ export class Cells {
     );
     if (run === undefined) return undecided;
     const { result, usedCpuMs } = run;
+    this.dispatches.spentAlone(script, usedCpuMs);
     this.#quarantine.recordRun(owner, usedCpuMs, this.#settings.stallCpuMs);
     if (!this.#quarantine.has(owner)) this.#dedicated.free(owner);
     return result;
@@ -257,12 +264,7 @@ export class Cells {
 
   /** Ends the oldest run of a share that has lasted for `patienceMs`, to free a slot for a share that has fewer. */
   #evict(share: ScriptSlots): boolean {
-    const oldest = oldestOf(share, this.cells.values(), performance.now() - this.#settings.patienceMs);
-    const controller = oldest?.controller;
-    if (controller === undefined) return false;
-    oldest!.controller = undefined;
-    controller.abort(overloaded());
-    return true;
+    return endOldest(share, this.cells.values(), performance.now() - this.#settings.patienceMs);
   }
 
   #retire(cell: Cell): void {

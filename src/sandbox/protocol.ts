@@ -201,3 +201,17 @@ export interface DispatchMetadata {
 /** Attaches metadata to a fetch inside a cell. */
 export const withMetadata = (cf: RunMetadata | DispatchMetadata | ObjectFetchMetadata): RequestInit =>
   ({ __proto__: null, cf }) as unknown as RequestInit;
+
+/** Dispatches to a script inside a cell since the gateway asked last. `lastFault`: name and message of an exception. */
+export interface DispatchCount {
+  requests: number;
+  faults: number;
+  lastFault?: string;
+}
+
+/** A cell's answer about its dispatches: counts by the ids of scripts, and the ids that each given run dispatched to. */
+export interface CountedDispatches {
+  scripts: [id: string, count: DispatchCount][];
+  /** For each run, separated by spaces. */
+  targets: string[];
+}

@@ -1,6 +1,7 @@
 import { NotFoundError, type Cloudflare } from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
+import { usageOperation } from "../../src/workers/dispatch/api-usage.ts";
 import { operations } from "../../src/capabilities.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
@@ -150,7 +151,14 @@ it("a script's static assets are deployed", async () => {
   expect(made).toMatchObject({ has_assets: true });
 });
 
+it("the usage of a namespace is empty before its customers run", async () => {
+  expect(await client.get(`${base}/${dispatch_namespace}/usage?order=faults`)).toMatchObject({
+    result: [],
+    result_info: { total_count: 0 },
+  });
+});
+
 it("every operation has been called", () => {
-  const wanted = dispatchOperations.map(({ id }) => id);
+  const wanted = [...dispatchOperations, usageOperation].map(({ id }) => id);
   expect(wanted.filter((id) => !called.has(id))).toEqual([]);
 });

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { fourColors, pngOf } from "../images/fixtures.ts";
 import type { OpenConsole } from "./browser.ts";
 
@@ -34,7 +37,7 @@ const visits = `export default {
   fetch(request) {
     const { pathname } = new URL(request.url);
     console.log("visit of", pathname);
-    if (pathname === "/broken") throw new Error("The shelf is empty");
+    if (pathname.endsWith("/broken")) throw new Error("The shelf is empty");
     console.warn("almost sold out");
     return new Response("hello");
   },
@@ -155,6 +158,28 @@ async function makeProducts({ call, platform }: OpenConsole): Promise<Omit<Data,
   return { queueId, namespaceId, objectsId };
 }
 
+/** Starts an origin with two addresses, of which the first one is slower. Returns its port. */
+async function startOrigin(): Promise<number> {
+  const origin = createServer(({ socket }, response) => {
+    setTimeout(() => response.end("app"), socket.localAddress === "127.0.0.1" ? 25 : 2);
+  });
+  await once(origin.listen(0, "0.0.0.0"), "listening");
+  origin.unref();
+  return (origin.address() as AddressInfo).port;
+}
+
+/** A zone with smart routing, and traffic to both addresses of its origin. */
+async function makePaths({ call, platform }: OpenConsole, { id, name }: Data["zone"]): Promise<void> {
+  for (const content of ["127.0.0.1", "127.0.0.2"])
+    await call("POST", `/zones/${id}/dns_records`, { type: "A", name: "@", content, proxied: true });
+  const origin = { port: await startOrigin() };
+  await call("PUT", `/zones/${id}/rulesets/phases/http_request_origin/entrypoint`, {
+    rules: [{ action: "route", expression: "true", action_parameters: { origin } }],
+  });
+  await call("PATCH", `/zones/${id}/edge/smart_routing`, { value: "on" });
+  for (let i = 0; i < 40; i++) await platform.fetch(`https://${name}/`);
+}
+
 /** Zones and products with content, as an installation in use has them. */
 export async function makeData(console: OpenConsole): Promise<Data> {
   const { call, platform } = console;
@@ -212,6 +237,9 @@ export async function makeData(console: OpenConsole): Promise<Data> {
   await call("POST", routes, { pattern: "shop.example/count", script: "counter" });
   await call("POST", routes, { pattern: "shop.example/of/*", script: "dispatcher" });
   await platform.fetch("https://shop.example/count");
+  for (const path of ["anna", "anna", "berta", "carla/broken"])
+    await platform.fetch(`https://shop.example/of/${path}`);
+  await makePaths(console, zones[2]!);
   await call("PATCH", `/zones/${zones[3]!.id}`, { paused: true });
   return { zone, visit: async (url) => platform.fetch(url), ...data };
 }

@@ -222,6 +222,21 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await page.context().close();
   });
 
+  it("40: names the customer that throws first, with its last fault", async () => {
+    const page = await opened("/dispatch/customers");
+    await data.visit("https://shop.example/of/berta/broken");
+    await data.visit("https://shop.example/of/berta/broken");
+    await page.getByRole("tab", { name: "Usage" }).click();
+    await page.getByLabel("Order").selectOption("By faults");
+    const first = page.getByRole("row", { name: /^row 1 of/ });
+    await first.getByText("berta").waitFor();
+    await first.getByText("Error: The shelf is empty").waitFor();
+    await first.getByRole("link", { name: "Live logs" }).click();
+    await page.getByRole("heading", { name: "berta" }).waitFor();
+    await page.getByText("Following").waitFor();
+    await page.context().close();
+  });
+
   it("41: deletes customers by tag after their number was typed, and no others", async () => {
     const page = await opened("/dispatch/customers?tags=trial");
     await press(page, "Delete these");

@@ -54,7 +54,7 @@ export function screensOf(
     },
     { name: "tls", path: `${z}/tls` },
     { name: "routes", path: `${z}/routes` },
-    { name: "smart-routing", path: `${z}/routing` },
+    { name: "smart-routing", path: `${a}/zones/api.example/routing` },
     { name: "tokens", path: `${a}/tokens` },
     {
       name: "token-new",
@@ -118,6 +118,7 @@ export function screensOf(
     { name: "d1-transfers", path: `${a}/d1/shop?tab=transfers` },
     { name: "dispatch", path: `${a}/dispatch` },
     { name: "dispatch-customers", path: `${a}/dispatch/customers` },
+    { name: "dispatch-usage", path: `${a}/dispatch/customers?tab=usage&order=faults` },
     {
       name: "dispatch-delete",
       path: `${a}/dispatch/customers?tags=trial`,

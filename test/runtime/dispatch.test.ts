@@ -49,6 +49,55 @@ async function dispatched(body: string, options = "{}", path = "/"): Promise<Vis
   return hosting.ask("to-customer", path);
 }
 
+interface Usage {
+  script_name: string;
+  requests: number;
+  faults: number;
+  cpu_ms: number;
+  last_fault: { message: string } | null;
+}
+const usageOf = async (namespace: string, order = "requests"): Promise<Usage[]> =>
+  (
+    await hosting.call(
+      "GET",
+      `/accounts/${hosting.account}/edge/dispatch/namespaces/${namespace}/usage?order=${order}`,
+    )
+  ).body.result;
+
+describe.each([
+  ["in its cell", "counted", {}],
+  ["through the gateway", "counted-alone", { trusted_workers: true }],
+])("the usage of a customer that runs %s", (_, namespace, more) => {
+  test("has its requests, its faults and its CPU time, until it is deleted", async () => {
+    await hosting.createNamespace(namespace, more);
+    const busy = `export default { fetch(request) {
+      if (request.url.endsWith("/fail")) throw new TypeError("no stock");
+      for (const end = Date.now() + 20; Date.now() < end;);
+      return new Response("done");
+    } };`;
+    await hosting.deployCustomer(namespace, "busy", busy);
+    await hosting.deployCustomer(namespace, "quiet", `export default { fetch: () => new Response("ok") };`);
+    const bindings = [{ type: "dispatch_namespace", name: "CUSTOMERS", namespace }];
+    await hosting.deploy(`to-${namespace}`, { code: dispatcher(`url.pathname.split("/")[1]`), bindings });
+    expect(await usageOf(namespace)).toEqual([]);
+    for (const path of ["/quiet", "/busy/fail", ...Array<string>(10).fill("/busy"), "/busy/fail", "/quiet"])
+      await hosting.ask(`to-${namespace}`, path);
+    expect(await usageOf(namespace, "faults")).toMatchObject([
+      { script_name: "busy", requests: 12, faults: 2, last_fault: { message: "TypeError: no stock" } },
+      { script_name: "quiet", requests: 2, faults: 0, last_fault: null },
+    ]);
+    const [busiest, other] = await usageOf(namespace, "cpu_ms");
+    expect(busiest!.script_name).toBe("busy");
+    expect(busiest!.cpu_ms).toBeGreaterThan(other!.cpu_ms);
+    await hosting.call(
+      "DELETE",
+      `/accounts/${hosting.account}/edge/dispatch/namespaces/${namespace}/scripts/busy`,
+    );
+    await hosting.deployCustomer(namespace, "busy", busy);
+    expect((await usageOf(namespace)).map(({ script_name: name }) => name)).toEqual(["quiet"]);
+  });
+});
+
 describe("a dispatcher", () => {
   test("finds customers by the first segment of the path", async () => {
     const { status, body } = await hosting.ask("by-path", "/hello/there?a=1");

@@ -14,8 +14,10 @@ import { Grid, type Column } from "../../parts/grid.tsx";
 import { Card, Page, Time } from "../../parts/layout.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
+import { Tabs } from "../../parts/tabs.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
 import { DeleteTagged } from "./delete-tagged.tsx";
+import { UsageTab } from "./usage.tsx";
 import { namespacesPath, one, placeOf, tagFilter, type Customer, type Namespace } from "./namespace.ts";
 
 const columnsOf = (base: string): Column<Customer>[] => [
@@ -47,17 +49,20 @@ const columnsOf = (base: string): Column<Customer>[] => [
   },
 ];
 
-/** The customers of a namespace, by tag. */
+const tabs = [
+  { key: "customers", name: "Customers" },
+  { key: "usage", name: "Usage" },
+] as const;
+
+/** A namespace: its customers by tag, and those that have run lately. */
 export default function Customers({ account, params }: ScreenProps) {
   const name = params["namespace"]!;
   const path = `${namespacesPath(account)}/${encodeURIComponent(name)}`;
   const base = placeOf(account, name);
   const namespace = useGet<Namespace>(path);
-  const [tags, setTags] = useSearch("tags");
-  const filter = tagFilter(tags);
-  const query = filter === "" ? "" : `?tags=${encodeURIComponent(filter)}`;
-  const rows = useRows<Customer>(`${path}/scripts${query}`);
-  const [open, setOpen] = useState<"delete" | "tagged" | undefined>(undefined);
+  const [chosen, setTab] = useSearch("tab", "customers");
+  const tab = chosen === "usage" ? "usage" : "customers";
+  const [isDeleting, setDeleting] = useState(false);
   const refusal = useRefusal();
   const place = { account_id: account, namespace_name: name };
   return (
@@ -74,7 +79,7 @@ export default function Customers({ account, params }: ScreenProps) {
               icon: "trash",
               kind: "bad",
               refusal: refusal(`DELETE ${one}`),
-              onSelect: () => setOpen("delete"),
+              onSelect: () => setDeleting(true),
             },
           ]}
         />
@@ -82,49 +87,15 @@ export default function Customers({ account, params }: ScreenProps) {
     >
       <div class="stack">
         {namespace.data && <Trust namespace={namespace.data} place={place} path={path} />}
-        <div class="toolbar close">
-          <Filter
-            label="Filter customers by tags"
-            placeholder="Tags: gold, -trial"
-            value={tags}
-            onChange={setTags}
-          />
-          <Button
-            icon="trash"
-            refusal={
-              refusal(`DELETE ${one}/scripts`) ?? (filter === "" ? "filter by a tag first" : undefined)
-            }
-            onPress={() => setOpen("tagged")}
-          >
-            Delete these
-          </Button>
-        </div>
-        <Loaded
-          of={rows.first}
-          empty={
-            filter === "" ? (
-              <Empty icon="dispatch" title="No customer yet">
-                <p>
-                  <code>wrangler deploy --dispatch-namespace {name}</code> uploads a customer's script.
-                </p>
-              </Empty>
-            ) : (
-              <Empty icon="search" title="No customer has these tags" />
-            )
-          }
-        >
-          {() => (
-            <Grid
-              label="Customers"
-              columns={columnsOf(base)}
-              rows={rows}
-              keyOf={({ script }) => script.id}
-              onOpen={({ script }) => navigate(`${base}/${encodeURIComponent(script.id)}`)}
-            />
+        <Tabs label={`Parts of ${name}`} tabs={tabs} current={tab} onChange={setTab}>
+          {tab === "usage" ? (
+            <UsageTab place={place} path={path} base={base} />
+          ) : (
+            <CustomerList name={name} place={place} path={path} base={base} />
           )}
-        </Loaded>
+        </Tabs>
       </div>
-      {open === "delete" && (
+      {isDeleting && (
         <Confirm
           title={`Delete ${name}`}
           submit="Delete"
@@ -133,21 +104,81 @@ export default function Customers({ account, params }: ScreenProps) {
           done="The namespace was deleted"
           invalidates={[namespacesPath(account)]}
           onDone={() => navigate(`/${account}/dispatch`)}
-          onClose={() => setOpen(undefined)}
+          onClose={() => setDeleting(false)}
         >
           <p>The scripts of all its customers are deleted with it.</p>
         </Confirm>
       )}
-      {open === "tagged" && (
+    </Page>
+  );
+}
+
+interface ListProps {
+  name: string;
+  place: Readonly<Record<string, string>>;
+  path: string;
+  /** The address of the namespace's screen. */
+  base: string;
+}
+
+function CustomerList({ name, place, path, base }: ListProps) {
+  const [tags, setTags] = useSearch("tags");
+  const filter = tagFilter(tags);
+  const query = filter === "" ? "" : `?tags=${encodeURIComponent(filter)}`;
+  const rows = useRows<Customer>(`${path}/scripts${query}`);
+  const [isDeleting, setDeleting] = useState(false);
+  const refusal = useRefusal();
+  return (
+    <>
+      <div class="toolbar close">
+        <Filter
+          label="Filter customers by tags"
+          placeholder="Tags: gold, -trial"
+          value={tags}
+          onChange={setTags}
+        />
+        <Button
+          icon="trash"
+          refusal={refusal(`DELETE ${one}/scripts`) ?? (filter === "" ? "filter by a tag first" : undefined)}
+          onPress={() => setDeleting(true)}
+        >
+          Delete these
+        </Button>
+      </div>
+      <Loaded
+        of={rows.first}
+        empty={
+          filter === "" ? (
+            <Empty icon="dispatch" title="No customer yet">
+              <p>
+                <code>wrangler deploy --dispatch-namespace {name}</code> uploads a customer's script.
+              </p>
+            </Empty>
+          ) : (
+            <Empty icon="search" title="No customer has these tags" />
+          )
+        }
+      >
+        {() => (
+          <Grid
+            label="Customers"
+            columns={columnsOf(base)}
+            rows={rows}
+            keyOf={({ script }) => script.id}
+            onOpen={({ script }) => navigate(`${base}/${encodeURIComponent(script.id)}`)}
+          />
+        )}
+      </Loaded>
+      {isDeleting && (
         <DeleteTagged
           place={place}
           path={path}
           filter={filter}
           onDone={rows.first.reload}
-          onClose={() => setOpen(undefined)}
+          onClose={() => setDeleting(false)}
         />
       )}
-    </Page>
+    </>
   );
 }
 

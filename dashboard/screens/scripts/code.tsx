@@ -1,11 +1,15 @@
 import { useState } from "preact/hooks";
 import { Code as CodeText } from "../../code/as-code.tsx";
 import { bytes, plural } from "../../core/format.ts";
+import { useRefusal } from "../../core/permissions.ts";
 import { useSearch } from "../../core/router.ts";
 import { Button } from "../../parts/button.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
 import { ActionForm, SelectField, TextField } from "../../parts/form.tsx";
 import { Notice } from "../../parts/layout.tsx";
 import { Bars, Failure } from "../../parts/states.tsx";
+import { formOf } from "./folder.ts";
+import { FolderField, refusalOf, type FolderCode } from "./folder-field.tsx";
 import { uploadOf, useCode, type Code } from "./modules.ts";
 import { shortId, type ScriptPlace } from "./script.ts";
 
@@ -17,6 +21,8 @@ interface TabProps {
 export function CodeTab({ place }: TabProps) {
   const [version, setVersion] = useSearch("version");
   const { data: code, failure, at, reload } = useCode(place, version);
+  const [isReplacing, setReplacing] = useState(false);
+  const refusal = useRefusal()(`PUT ${place.one}/content`);
   if (failure !== undefined) return <Failure failure={failure} onRetry={reload} />;
   if (code === undefined) return <Bars rows={10} />;
   return (
@@ -26,6 +32,14 @@ export function CodeTab({ place }: TabProps) {
           This is the code of version <code>{shortId(version)}</code>. It is read only.
         </Notice>
       )}
+      {version === "" && (
+        <div class="row">
+          <span class="spacer" />
+          <Button icon="upload" refusal={refusal} onPress={() => setReplacing(true)}>
+            Replace with a folder
+          </Button>
+        </div>
+      )}
       <Editor
         key={`${version} ${at}`}
         place={place}
@@ -33,7 +47,38 @@ export function CodeTab({ place }: TabProps) {
         isReadOnly={version !== ""}
         onDone={reload}
       />
+      {isReplacing && <Replace place={place} onDone={reload} onClose={() => setReplacing(false)} />}
     </div>
+  );
+}
+
+interface ReplaceProps extends TabProps {
+  onDone: () => void;
+  onClose: () => void;
+}
+
+/** Uploads the modules of a folder in place of all modules. */
+function Replace({ place, onDone, onClose }: ReplaceProps) {
+  const [folder, setFolder] = useState<FolderCode>();
+  const body = formOf({ main_module: folder?.main ?? "" }, folder?.modules ?? []);
+  return (
+    <FormDialog
+      title={`Replace the code of ${place.name}`}
+      call={{ op: `PUT ${place.one}/content`, params: place.params, body }}
+      submit="Upload and deploy"
+      done="The code was uploaded, and runs"
+      refusal={refusalOf(folder)}
+      invalidates={[place.path, place.list]}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      {() => (
+        <>
+          <FolderField value={folder} onChange={setFolder} />
+          <p class="hint">Settings and bindings stay as they are. The earlier code stays as a version.</p>
+        </>
+      )}
+    </FormDialog>
   );
 }
 

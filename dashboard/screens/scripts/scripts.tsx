@@ -11,7 +11,10 @@ import { TextField, useForm } from "../../parts/form.tsx";
 import { Grid, type Column } from "../../parts/grid.tsx";
 import { Page, Time } from "../../parts/layout.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
+import { Tabs } from "../../parts/tabs.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
+import { formOf } from "./folder.ts";
+import { FolderField, refusalOf, type FolderCode } from "./folder-field.tsx";
 import { one, type Script } from "./script.ts";
 
 const addressOf = (account: string, { id }: Pick<Script, "id">): string =>
@@ -99,11 +102,20 @@ const first = `export default {
 };
 `;
 
+const moduleType = "application/javascript+module";
+const sources = [
+  { key: "text", name: "Type it" },
+  { key: "folder", name: "From a folder" },
+] as const;
+
 function NewScript({ account, onClose }: { account: string; onClose: () => void }) {
   const { values, set } = useForm({ name: "", date: new Date().toISOString().slice(0, 10), code: first });
-  const body = new FormData();
-  body.set("metadata", JSON.stringify({ main_module: "index.js", compatibility_date: values.date }));
-  body.set("index.js", new File([values.code], "index.js", { type: "application/javascript+module" }));
+  const [source, setSource] = useState<"text" | "folder">("text");
+  const [folder, setFolder] = useState<FolderCode>();
+  const typed = { path: "index.js", file: new File([values.code], "index.js", { type: moduleType }) };
+  const code = source === "text" ? { main: "index.js", modules: [typed] } : folder;
+  const metadata = { main_module: code?.main ?? "", compatibility_date: values.date };
+  const body = formOf(metadata, code?.modules ?? []);
   return (
     <FormDialog<{ id: string }>
       title="New script"
@@ -111,7 +123,7 @@ function NewScript({ account, onClose }: { account: string; onClose: () => void 
       call={{ op: `PUT ${one}`, params: { account_id: account, script_name: values.name }, body }}
       submit="Upload"
       done="The script was uploaded"
-      refusal={values.name === "" ? "give it a name" : undefined}
+      refusal={values.name === "" ? "give it a name" : source === "folder" ? refusalOf(folder) : undefined}
       invalidates={[`/accounts/${account}/workers/scripts`]}
       onClose={onClose}
       onDone={(script) => navigate(addressOf(account, script))}
@@ -133,13 +145,19 @@ function NewScript({ account, onClose }: { account: string; onClose: () => void 
             onChange={(date) => set("date", date)}
             isNarrow
           />
-          <TextField
-            label="index.js"
-            value={values.code}
-            onChange={(code) => set("code", code)}
-            rows={18}
-            isMono
-          />
+          <Tabs label="Code" tabs={sources} current={source} onChange={setSource}>
+            {source === "text" ? (
+              <TextField
+                label="index.js"
+                value={values.code}
+                onChange={(text) => set("code", text)}
+                rows={18}
+                isMono
+              />
+            ) : (
+              <FolderField value={folder} onChange={setFolder} />
+            )}
+          </Tabs>
         </>
       )}
     </FormDialog>

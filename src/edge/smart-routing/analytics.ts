@@ -60,9 +60,20 @@ export class ZoneAnalytics {
 /** State of a path to a zone's origin. */
 export interface PathReport {
   path: string;
+  /** The number of its origin in the report: paths of one origin are alternatives. */
+  origin: number;
+  address: string;
+  port: number;
+  /** The name of the relay; undefined for the direct path. */
+  relay: string | undefined;
   isCurrent: boolean;
   isEjected: boolean;
+  /** Time until it may return; 0 for a path that is not excluded. */
+  ejectedForMs: number;
   ttfbMs: number | undefined;
+  /** Quantiles of the last 64 requests: 0.5, 0.9 and 0.99. */
+  quantilesMs: readonly (number | undefined)[];
+  inFlight: number;
   requests: number;
   failures: number;
 }

@@ -99,9 +99,21 @@ const AnalyticsSchema = z
     paths: z.array(
       z.object({
         path: z.string(),
+        /** Paths with the same number lead to the same origin. */
+        origin: z.int(),
+        address: z.string(),
+        port: z.int(),
+        /** Null for the direct path. */
+        relay: z.string().nullable(),
         current: z.boolean(),
         ejected: z.boolean(),
+        ejected_until: z.string().meta({ format: "date-time" }).nullable(),
         ttfb_ms: milliseconds,
+        /** Of the last 64 requests on the path. */
+        p50_ms: milliseconds,
+        p90_ms: milliseconds,
+        p99_ms: milliseconds,
+        in_flight: z.int(),
         requests: z.int(),
         failures: z.int(),
       }),
@@ -146,9 +158,18 @@ const getAnalytics = operation({
       failed_requests: failures,
       paths: services.smartRouting.pathsOf(zone.id).map((each) => ({
         path: each.path,
+        origin: each.origin,
+        address: each.address,
+        port: each.port,
+        relay: each.relay ?? null,
         current: each.isCurrent,
         ejected: each.isEjected,
+        ejected_until: each.isEjected ? isoTime(untilMs + each.ejectedForMs) : null,
         ttfb_ms: rounded(each.ttfbMs),
+        p50_ms: rounded(each.quantilesMs[0]),
+        p90_ms: rounded(each.quantilesMs[1]),
+        p99_ms: rounded(each.quantilesMs[2]),
+        in_flight: each.inFlight,
         requests: each.requests,
         failures: each.failures,
       })),

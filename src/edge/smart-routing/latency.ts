@@ -52,6 +52,12 @@ export class Latency {
     return this.#p95.ms;
   }
 
+  /** A quantile of the last samples, for people; undefined before the first one. */
+  quantile(share: number): number | undefined {
+    const sorted = this.#window.toSorted((a, b) => a - b);
+    return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+  }
+
   #take(ms: number, nowMs: number, isFirst: boolean): void {
     if (this.#ms === undefined || isFirst || ms > this.#ms) {
       this.#ms = ms;

@@ -39,6 +39,11 @@ export class OriginPath {
     return this.#ejectedUntilMs > nowMs;
   }
 
+  /** Time until the path may return; 0 for one that is not excluded. */
+  ejectedForMs(nowMs: number): number {
+    return Math.max(0, this.#ejectedUntilMs - nowMs);
+  }
+
   start(nowMs: number): { startMs: number } {
     const request = { startMs: nowMs };
     this.#waiting.add(request);

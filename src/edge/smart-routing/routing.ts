@@ -79,12 +79,19 @@ export class SmartRouting implements Routing {
     const nowMs = performance.now();
     return [...this.#groups.values()]
       .filter((each) => each.zoneId === zoneId)
-      .flatMap(({ group }) =>
+      .flatMap(({ group, port }, origin) =>
         group.paths.map((path) => ({
           path: path.name,
+          origin,
+          address: path.address,
+          port,
+          relay: path.relay?.name,
           isCurrent: path === group.current,
           isEjected: path.isEjected(nowMs),
+          ejectedForMs: path.ejectedForMs(nowMs),
           ttfbMs: path.latency.ms,
+          quantilesMs: [0.5, 0.9, 0.99].map((share) => path.latency.quantile(share)),
+          inFlight: path.inFlight,
           requests: path.requests,
           failures: path.failures,
         })),

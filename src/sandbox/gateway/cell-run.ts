@@ -16,6 +16,8 @@ export interface CellRun {
   fault: CellFault | undefined;
   /** Whether the run can be sent to another cell now. */
   isMovable: () => boolean;
+  /** The token, once it was sent. */
+  token: string | undefined;
   /** Ends the run early; undefined until that is possible. */
   controller: { abort(reason: Error): void } | undefined;
 }
@@ -30,6 +32,7 @@ export const newCellRun = (script: CellScript, share?: ScriptSlots, isMovable = 
   cpuShareMs: 0,
   fault: undefined,
   isMovable,
+  token: undefined,
   controller: undefined,
 });
 
@@ -59,7 +62,7 @@ export async function waitForSlot(
 }
 
 /** The oldest run of a share that was sent before a time and can be ended. */
-export function oldestOf(
+function oldestOf(
   share: ScriptSlots,
   cells: Iterable<{ readonly runs: ReadonlySet<CellRun> }>,
   before: number,
@@ -74,6 +77,16 @@ export function oldestOf(
     }
   }
   return oldest;
+}
+
+/** Ends the oldest run of a share that was sent before a time, to free a slot. Returns false if there is none. */
+export function endOldest(...from: Parameters<typeof oldestOf>): boolean {
+  const oldest = oldestOf(...from);
+  const controller = oldest?.controller;
+  if (controller === undefined) return false;
+  oldest!.controller = undefined;
+  controller.abort(overloaded());
+  return true;
 }
 
 const togetherMs = 2;

@@ -59,6 +59,8 @@ export class GatewayServer {
   });
   /** Ids of the scripts whose code was sent to the cell. */
   readonly #sent = new LRUCache<string, true>(entriesMax(10_000));
+  /** The owners of the targets of dispatches that the cell knows, by the ids of the scripts. */
+  readonly dispatched = new LRUCache<string, string>(entriesMax(10_000));
   loads = 0;
   /** Length of the JSON that was sent to the cell. */
   loadedBytes = 0;
@@ -346,6 +348,7 @@ export class GatewayServer {
     if (dispatched === undefined) return undefined;
     const { script, isWatched, isLasting } = dispatched;
     this.offer(script);
+    this.dispatched.set(script.id, script.owner);
     // The code goes along with the first dispatch, because the cell will need it next.
     const code = isWatched || this.#sent.has(script.id) ? undefined : this.#codeOf(script);
     return { id: script.id, account: script.accountId, isWatched, isLasting, code };

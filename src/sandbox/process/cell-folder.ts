@@ -17,6 +17,7 @@ const systemParts = [
   "sandbox/worker/calls.js",
   "sandbox/worker/collect-early.js",
   "sandbox/worker/dispatch.js",
+  "sandbox/dispatches/worker/counts.js",
   "sandbox/worker/local-calls.js",
   "sandbox/worker/loader.js",
   "sandbox/worker/objects.js",

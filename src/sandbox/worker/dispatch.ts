@@ -3,8 +3,10 @@
  * resolves the target once, and the result is reused until the configuration changes.
  */
 import { beginDispatch, endDispatch } from "./calls.ts";
+import { countDispatch, countFault } from "../dispatches/worker/counts.ts";
 import { cellHeaders, withMetadata, wrapperHeaders, type DispatchMetadata } from "../protocol.ts";
 import { Linger } from "../../platform/util/linger.ts";
+import { thrownText } from "./thrown.ts";
 import { acquire, isLoaded, load, release, type Loadable, type SystemEnv } from "./loader.ts";
 
 /** A run that may dispatch: its script, the generation of the configuration at its start, and the dispatches left. */
@@ -72,11 +74,15 @@ export async function dispatch(request: Request, env: SystemEnv): Promise<Respon
   if (code !== undefined) resolution.code = undefined; // the code must not be kept with the late children
   const child: Child = { run, outbound, resolution };
   children.set(token, child);
+  countDispatch(run, id);
   acquire(id, env);
   try {
     return await load(id, env, code)
       .getEntrypoint("Entry")
       .fetch(request, withMetadata({ selvedgeRun: token }));
+  } catch (error) {
+    countFault(id, thrownText(error));
+    throw error;
   } finally {
     release(id);
     endDispatch(share);

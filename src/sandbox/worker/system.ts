@@ -2,6 +2,7 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { beginMethod, endMethod } from "./calls.ts";
 import { collectEarly } from "./collect-early.ts";
+import { takeDispatches } from "../dispatches/worker/counts.ts";
 import { beginDispatcher, childHeaders, dispatch, endDispatcher } from "./dispatch.ts";
 import { acquire, load, loadedIds, release, unloadDownTo, type SystemEnv } from "./loader.ts";
 import { cellHeaders, type RunMetadata } from "../protocol.ts";
@@ -157,6 +158,7 @@ export const Egress = {
 };
 
 async function pong(request: Request, env: SystemEnv): Promise<Response> {
+  if (request.method === "POST") return Response.json(takeDispatches(await request.json()));
   const { searchParams } = new URL(request.url);
   const [keep, share] = [searchParams.get("keep"), searchParams.get("share")];
   const run = searchParams.get("run");

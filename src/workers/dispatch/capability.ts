@@ -1,23 +1,46 @@
 import { capability } from "../../capability.ts";
+import { together } from "../../control/api/operation.ts";
+import { processes } from "../../platform/capability-processes.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+import { sandbox } from "../../sandbox/capability.ts";
 import { accounts } from "../../control/accounts/capability.ts";
 import { zones } from "../../control/zones/capability.ts";
 import { assets } from "../assets/capability.ts";
 import { bindings } from "../capability.ts";
 import { scripts } from "../scripts/capability.ts";
 import { dispatchOperations } from "./api.ts";
+import { usageOperation } from "./api-usage.ts";
 import { dispatchNamespaceType } from "./binding-type.ts";
+import { CustomerRunCounts } from "./count-runs.ts";
+import { DispatchUsage } from "./usage.ts";
 import { declaration } from "./declaration.ts";
 import { namespaceErrors } from "../scripts/namespaces/errors.ts";
 import { namespaceErrorCodes } from "./api-errors.ts";
+
+/** Cells keep their counts until they are asked, and take them along when they end. */
+const collectEveryMs = 1000;
 
 /** Namespaces of customers' scripts. */
 export const dispatch = capability({
   name: "dispatch",
   processes: "all",
   declares: declaration,
-  needs: [accounts, zones, assets, bindings, scripts],
-  create: () => ({}),
-  operations: dispatchOperations,
+  needs: [accounts, zones, assets, bindings, scripts, sandbox, processes],
+  create({ cells, customerCells, scripts: stored, processNotes, own }) {
+    const customerUsage = new DispatchUsage();
+    stored.onGone((scriptId) => customerUsage.forget(scriptId));
+    const tallies = [cells.dispatches, customerCells.dispatches];
+    return {
+      customerUsage,
+      customerRuns: new CustomerRunCounts(tallies, customerUsage, processNotes, own),
+    };
+  },
+  operations: together([...dispatchOperations, usageOperation]),
+  async run({ customerRuns }) {
+    const timer = setInterval(() => unawaited(customerRuns.collect()), collectEveryMs).unref();
+    return async () => clearInterval(timer);
+  },
+  reset: ({ customerUsage }) => customerUsage.reset(),
   errors: [{ title: "Dispatch namespaces", errors: namespaceErrors, codes: namespaceErrorCodes }],
   bindings: ({ namespaces }) => ({
     dispatch_namespace: {

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import { idInCells, type CellScript } from "../../sandbox/process/script.ts";
-import type { RuntimeScript } from "../scripts/runtime-script.ts";
+import { ownerInCells, type RuntimeScript } from "../scripts/runtime-script.ts";
 import { LoadingCache } from "../../platform/util/loading-cache.ts";
 import type { Caller } from "../binding.ts";
 import type { BindingRegistry } from "../binding-registry.ts";
@@ -103,8 +103,7 @@ export const cellOf = (
   bindings: BindingRegistry,
 ): Omit<CellScript, "cpuMs" | "memoryBytes"> => ({
   id: idInCells(script.id),
-  // Includes the id, so that a script does not inherit the quarantine of a deleted one with its name.
-  owner: `script ${script.accountId}/${script.namespace ?? ""}/${script.name} ${script.scriptId}`,
+  owner: ownerInCells(script),
   accountId: script.accountId,
   profile: "script",
   mainModule: script.mainModule,

@@ -56,3 +56,11 @@ export interface LiveScript {
   /** The version for this request, chosen by the deployment's percentages: the id of its `RuntimeScript`. */
   versionId: string;
 }
+
+/** A script's owner in cells. It has the id, so that a script does not inherit the quarantine of a deleted one. */
+export const ownerInCells = (
+  script: Pick<RuntimeScript, "accountId" | "namespace" | "name" | "scriptId">,
+): string => `script ${script.accountId}/${script.namespace ?? ""}/${script.name} ${script.scriptId}`;
+
+/** The id of the script of an owner in cells. */
+export const scriptOfOwner = (owner: string): string => owner.slice(owner.lastIndexOf(" ") + 1);

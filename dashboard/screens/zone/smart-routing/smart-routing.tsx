@@ -1,42 +1,27 @@
 import { useAction } from "../../../core/action.ts";
 import { useGet } from "../../../core/cache.ts";
-import { count, duration } from "../../../core/format.ts";
+import { count } from "../../../core/format.ts";
 import { useRefusal } from "../../../core/permissions.ts";
 import { useZone } from "../../../core/zone.ts";
 import { AsCode } from "../../../code/as-code.tsx";
 import { Switch } from "../../../parts/form.tsx";
-import { Card, Figure, Page, State } from "../../../parts/layout.tsx";
+import { Card, Figure, Page } from "../../../parts/layout.tsx";
 import { Empty, Loaded } from "../../../parts/states.tsx";
-import { Table } from "../../../parts/table.tsx";
-
-interface Measured {
-  requests: number;
-  p50_ms: number | null;
-  p95_ms: number | null;
-  p99_ms: number | null;
-  counts: number[];
-}
-interface Analytics {
-  ttfb_bounds_ms: number[];
-  smart: Measured;
-  direct: Measured;
-  p50_ratio: number | null;
-  hedged_requests: number;
-  failed_requests: number;
-  paths: {
-    path: string;
-    current: boolean;
-    ejected: boolean;
-    ttfb_ms: number | null;
-    requests: number;
-    failures: number;
-  }[];
-}
+import { ms, type Analytics, type Measured } from "./analytics.ts";
+import { PathDiagram } from "./diagram.tsx";
+import { PathTable } from "./quantiles.tsx";
 
 const op = "PATCH /zones/{zone_id}/edge/smart_routing";
-/** Minimum number of requests for a meaningful ratio. */
-const enough = 500;
-const ms = (value: number | null): string => (value === null ? "–" : duration(value));
+/** Minimum numbers of requests, and of direct ones, for a meaningful ratio. */
+const [enough, enoughDirect] = [500, 10];
+/** Origins, and paths of each, that are drawn; the table has all. */
+const [diagramsMax, diagramPathsMax] = [4, 8];
+
+/** 0.39 → "61 % faster" */
+function gainOf(ratio: number): string {
+  const percent = Math.round(Math.abs(1 - ratio) * 100);
+  return percent === 0 ? "none" : `${percent} % ${ratio < 1 ? "faster" : "slower"}`;
+}
 
 /** The paths to origins, their times, and the gain over the direct one. */
 export default function SmartRouting() {
@@ -84,8 +69,6 @@ export default function SmartRouting() {
 }
 
 function Measurements({ data }: { data: Analytics }) {
-  const total = data.paths.reduce((sum, { requests }) => sum + requests, 0);
-  const isEnough = data.smart.requests + data.direct.requests >= enough;
   return (
     <>
       <div class="figures">
@@ -101,11 +84,11 @@ function Measurements({ data }: { data: Analytics }) {
         />
         <Figure
           name="Gain at the median"
-          value={isEnough && data.p50_ratio !== null ? `${data.p50_ratio.toFixed(2)} ×` : "–"}
+          value={data.p50_ratio === null ? "–" : gainOf(data.p50_ratio)}
           note={
-            isEnough
+            data.p50_ratio !== null
               ? `of ${count(data.smart.requests)} requests`
-              : `too few requests: ${count(data.smart.requests + data.direct.requests)} of ${enough}`
+              : `needs ${enough} requests, ${enoughDirect} of them direct; has ${count(data.smart.requests + data.direct.requests)}, ${count(data.direct.requests)}`
           }
         />
         <Figure
@@ -114,49 +97,22 @@ function Measurements({ data }: { data: Analytics }) {
           note={`${count(data.hedged_requests)} tried on two paths`}
         />
       </div>
-      {data.smart.requests > 0 && <Histogram data={data} />}
       {data.paths.length === 0 ? (
         <Empty icon="route" title="No request has been measured yet" />
       ) : (
-        <Table
-          label="Paths"
-          rows={data.paths}
-          keyOf={({ path }) => path}
-          columns={[
-            {
-              title: "Path",
-              isWide: true,
-              cell: ({ path, requests }) => <Share name={path} share={total === 0 ? 0 : requests / total} />,
-            },
-            {
-              title: "State",
-              cell: ({ current, ejected }) =>
-                ejected ? (
-                  <State tone="bad">set aside</State>
-                ) : current ? (
-                  <State tone="ok">chosen</State>
-                ) : (
-                  <State tone="off">measured</State>
-                ),
-            },
-            { title: "First byte", isNumber: true, cell: ({ ttfb_ms }) => ms(ttfb_ms) },
-            { title: "Requests", isNumber: true, cell: ({ requests }) => count(requests) },
-            { title: "Failures", isNumber: true, cell: ({ failures }) => count(failures) },
-          ]}
-        />
+        <>
+          {[...Map.groupBy(data.paths, ({ origin }) => origin)]
+            .slice(0, diagramsMax)
+            .map(([origin, paths]) => (
+              <PathDiagram key={origin} paths={paths.slice(0, diagramPathsMax)} />
+            ))}
+          <PathTable paths={data.paths} />
+          {data.smart.requests > 0 && <Histogram data={data} />}
+        </>
       )}
     </>
   );
 }
-
-const Share = ({ name, share }: { name: string; share: number }) => (
-  <span class="share">
-    <code>{name}</code>
-    <meter min={0} max={1} value={share} aria-label={`Share of ${name}`}>
-      {Math.round(share * 100)} %
-    </meter>
-  </span>
-);
 
 const [width, height] = [720, 140];
 
@@ -177,7 +133,7 @@ function Histogram({ data }: { data: Analytics }) {
   return (
     <Card title="Answered within">
       <svg
-        class="steps"
+        class="distribution"
         viewBox={`0 0 ${width} ${height}`}
         role="img"
         aria-label="Share of requests by time to the first byte, on the chosen and the direct path"
