@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { ownerToken, type TestServer } from "../helpers/server.ts";
+import { ownerToken } from "../helpers/server.ts";
 
 export interface WranglerRun {
   code: number | null;
@@ -29,7 +29,7 @@ export class Project {
   readonly #environment: Record<string, string>;
 
   /** With a token of its own wrangler finds its account itself. */
-  constructor(server: TestServer, token?: string) {
+  constructor(server: { ready: { api: string; account_id: string } }, token?: string) {
     // wrangler caches accounts in the nearest of these folders, which might belong to another project.
     mkdirSync(join(this.folder, "node_modules"));
     this.#environment = {

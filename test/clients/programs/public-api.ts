@@ -4,7 +4,6 @@ import { connect, createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { openLocalAuthority } from "../../../src/edge/tls/certificates/local-authority.ts";
 import { temporaryFolder } from "../../helpers/process.ts";
-import type { TestServer } from "../../helpers/server.ts";
 
 export interface Outcome {
   code: number | string;
@@ -32,7 +31,7 @@ const host = "api.cloudflare.com";
  * Runs programs with a fixed API address in separate namespaces. There the name leads to the server's API,
  * over TLS and with a trusted certificate. The programs can reach nothing else.
  */
-export async function asPublicApi(server: TestServer): Promise<PublicApi> {
+export async function asPublicApi(server: { ready: { api: string } }): Promise<PublicApi> {
   const folder = temporaryFolder();
   const authority = openLocalAuthority(folder);
   const { certificate, privateKey } = authority.issue([host]);
