@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { startLink } from "../helpers/links.ts";
 import { ask, startCores, type Cores } from "./cores.ts";
 
 /** The status of a name without a record. */
@@ -62,6 +63,42 @@ it("a TLS session that one process began is resumed by every other", async () =>
   expect(first.isResumed).toBe(false);
   const visits = await Promise.all(Array.from({ length: 30 }, () => visitOver(port, ca, first.session)));
   expect(visits.filter(({ isResumed }) => !isResumed)).toEqual([]);
+});
+
+it("smart routing learns from the requests of every process, and its results are those of all", async () => {
+  const [near, far] = ["127.0.0.1", "127.0.0.61"];
+  const link = await startLink(
+    { host: far, port: cores.originPort },
+    { host: near, port: cores.originPort },
+    () => ({ ms: 250 }),
+  );
+  const zone = `/zones/${cores.zoneId}`;
+  for (const content of [far, near]) {
+    const record = { type: "A", name: "smart", content, proxied: true };
+    expect((await cores.call("POST", `${zone}/dns_records`, record)).status).toBe(200);
+  }
+  expect((await cores.call("PATCH", `${zone}/edge/smart_routing`, { value: "on" })).status).toBe(200);
+  const requests = 5;
+  const batches = 20;
+  for (let batch = 0; batch < batches; batch++)
+    expect(await answersFor("smart", requests)).toEqual(new Set([200]));
+  await vi.waitFor(async () => {
+    const { result } = await cores.call("GET", `${zone}/edge/smart_routing/analytics`);
+    const { smart, direct, paths } = result as {
+      smart: { requests: number };
+      direct: { requests: number };
+      paths: { path: string; current: boolean; requests: number }[];
+    };
+    expect(smart.requests + direct.requests).toBe(requests * batches);
+    const isNear = paths
+      .toSorted((a, b) => b.requests - a.requests)
+      .map(({ path, current }) => [path, current]);
+    expect(isNear).toEqual([
+      [near, true],
+      [far, false],
+    ]);
+  }, wait);
+  await link.close();
 });
 
 it("an edge process that is stopped delays no change for long, and serves nothing stale when it goes on", async () => {

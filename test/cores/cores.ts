@@ -13,6 +13,7 @@ export interface Cores extends AsyncDisposable {
   server: ServerProcess;
   calls: Calls;
   zoneId: string;
+  originPort: number;
   /** The data folder. */
   data: string;
   /** The process ids of one kind of process that are there now. */
@@ -60,6 +61,7 @@ export async function startCores(
     server,
     calls,
     zoneId,
+    originPort,
     data,
     call,
     pids: (role) => childrenOf(server.ready.pid).filter((pid) => roleOf(pid) === role),

@@ -4,7 +4,7 @@ import { requestPath } from "../../platform/processes/protocol.ts";
 import { tracing } from "../../platform/tracing/capability.ts";
 import { edgeServer } from "../capability.ts";
 import { outbound } from "../origin/capability.ts";
-import { ToMain, type Concerns } from "./to-main.ts";
+import { ToMain } from "./to-main.ts";
 
 /** In edge processes: passes requests on to main. */
 export const toMain = capability({
@@ -16,11 +16,8 @@ export const toMain = capability({
     return { toMain: new ToMain(own.supervised.folder, edgeSettings, origins, tracer) };
   },
   edgeHandlers({ own, ...services }) {
-    if (own.role === "edge" && own.passesAll)
-      return [{ place: "relay", ...services.toMain.when(() => true) }];
-    // Smart routing measures its paths in main, so requests of such zones go there.
-    const isRouted: Concerns = ({ zone }) => zone?.configuration?.smartRouting === "on";
-    return [{ place: "snippets", handler: services.toMain.when(isRouted).handler }];
+    const passesAll = own.role === "edge" && own.passesAll;
+    return passesAll ? [{ place: "relay", ...services.toMain.when(() => true) }] : [];
   },
   close: (services) => services.toMain.close(),
 });

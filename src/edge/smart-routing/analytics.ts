@@ -24,11 +24,24 @@ export class Tally {
 /** Results of smart routing for a zone on this node. */
 export class ZoneAnalytics {
   /** Since the start of the node. */
-  readonly lifetime = new Tally();
+  lifetime = new Tally();
   #hours: { hour: number; tally: Tally }[] = [];
 
   add(series: SeriesName, ttfbMs: number): void {
     for (const tally of this.#both()) tally[series].add(ttfbMs);
+  }
+
+  /** Adds the results of another process. */
+  merge(other: Tally): void {
+    for (const tally of this.#both()) tally.merge(other);
+  }
+
+  /** The results since the last call, which this process forgets. */
+  take(): Tally {
+    const taken = this.lifetime;
+    this.lifetime = new Tally();
+    this.#hours = [];
+    return taken;
   }
 
   hedged(): void {
@@ -92,6 +105,11 @@ export class Analytics {
 
   remove(id: string): void {
     this.#zones.delete(id);
+  }
+
+  /** The results of each zone since the last call, which this process forgets. */
+  take(): [zoneId: string, results: Tally][] {
+    return [...this.#zones].map(([id, zone]) => [id, zone.take()]);
   }
 
   entries(): IterableIterator<[string, ZoneAnalytics]> {

@@ -3,7 +3,9 @@ import { zones } from "../../control/zones/capability.ts";
 import { tracing } from "../../platform/tracing/capability.ts";
 import { outbound } from "../origin/capability.ts";
 import { smartRoutingOperations } from "./api.ts";
+import { processes } from "../../platform/capability-processes.ts";
 import { Analytics } from "./analytics.ts";
+import { shareObservations } from "./between-processes.ts";
 import { Probes } from "./probes.ts";
 import { relayHandler } from "./relay-handler.ts";
 import { parseRelay, Relays } from "./relays.ts";
@@ -16,8 +18,8 @@ export const smartRouting = capability({
   name: "smart routing",
   processes: "all",
   declares: declaration,
-  needs: [zones, outbound, tracing],
-  create({ config, logger, ...needed }) {
+  needs: [zones, outbound, tracing, processes],
+  create({ config, logger, own, ...needed }) {
     const { relaySecret } = config;
     if (config.relays.length > 0 && relaySecret === undefined)
       throw new Error("Expected a value for relay-secret, as relays are set, but received none");
@@ -29,6 +31,13 @@ export const smartRouting = capability({
     );
     const analytics = new Analytics();
     const routing = new SmartRouting(needed.origins, relays, analytics, logger);
+    shareObservations(
+      routing,
+      analytics,
+      needed.processNotes,
+      own,
+      (id) => needed.zones.find(id) !== undefined,
+    );
     needed.zones.onChange((id, zone) => {
       if (zone !== undefined) return;
       analytics.remove(id);
@@ -43,8 +52,11 @@ export const smartRouting = capability({
     if (relaySecret === undefined) return [];
     return [{ place: "relay", handler: relayHandler(relaySecret, origins, edgeSettings.bodyBytesMax) }];
   },
-  metrics: async ({ smartRouting: analytics, zones: known }) =>
-    (await import("./metrics.ts")).smartRoutingMetrics(analytics, (id) => known.find(id)?.name),
+  // Main has the results of all processes.
+  metrics: async ({ own, smartRouting: analytics, zones: known }) =>
+    own.role === "edge"
+      ? []
+      : (await import("./metrics.ts")).smartRoutingMetrics(analytics, (id) => known.find(id)?.name),
   run({ relays, routing, logger }) {
     const probes = new Probes(relays, () => routing.setAside(), logger);
     probes.start();

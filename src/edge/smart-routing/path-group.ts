@@ -97,6 +97,11 @@ export class PathGroup {
     return own < mean - outlierDeviations * Math.sqrt(variance);
   }
 
+  /** Chooses the current path again, after observations of other processes. */
+  follow(nowMs: number): void {
+    this.#best(this.#usable(nowMs), this.paths[0]!.address, nowMs);
+  }
+
   get current(): OriginPath | undefined {
     return this.#current;
   }

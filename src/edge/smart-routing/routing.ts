@@ -5,7 +5,7 @@ import { neverConnected, type Origins } from "../origin/origins.ts";
 import type { OriginTls, Path, EdgeRoute, Routing } from "../configuration/route.ts";
 import type { Analytics, PathReport } from "./analytics.ts";
 import { sendOver } from "./attempts.ts";
-import { OriginPath } from "./origin-path.ts";
+import { OriginPath, type PathNews } from "./origin-path.ts";
 import { PathGroup } from "./path-group.ts";
 import type { SetAside } from "./probes.ts";
 import type { Relays } from "./relays.ts";
@@ -14,15 +14,30 @@ import { entriesMax } from "../../platform/util/loading-cache.ts";
 const groupsMax = 10_000;
 const addressesMax = 16;
 
+/** The origin of a zone with smart routing. */
+export interface GroupOrigin {
+  zoneId: string;
+  addresses: readonly string[];
+  port: number;
+  tls: OriginTls | undefined;
+}
+
+/** An origin with its paths. */
+export interface KnownGroup extends GroupOrigin {
+  group: PathGroup;
+}
+
 /** Sends each origin request of a zone with smart routing on the fastest path. */
 export class SmartRouting implements Routing {
   readonly #origins: Origins;
   readonly #relays: Relays;
   readonly #analytics: Analytics;
   readonly #logger: Pick<Logger, "warn" | "info">;
-  readonly #groups = new LRUCache<string, { zoneId: string; port: number; group: PathGroup }>({
+  readonly #groups = new LRUCache<string, KnownGroup>({
     ...entriesMax(groupsMax),
   });
+  /** Called with a group whose paths have news for other processes; undefined in a node of one process. */
+  onNews: ((group: KnownGroup, isUrgent: boolean) => void) | undefined;
 
   constructor(origins: Origins, relays: Relays, analytics: Analytics, logger: Pick<Logger, "warn" | "info">) {
     this.#origins = origins;
@@ -59,6 +74,17 @@ export class SmartRouting implements Routing {
         }
       },
     };
+  }
+
+  /** Takes over the observations of another process, by the names of paths. */
+  hear({ zoneId, addresses, port, tls }: GroupOrigin, news: Readonly<Record<string, PathNews>>): void {
+    const group = this.#group(zoneId, addresses, port, tls);
+    const nowMs = performance.now();
+    for (const path of group.paths) {
+      const told = news[path.name];
+      if (told !== undefined) path.hear(told, nowMs);
+    }
+    group.follow(nowMs);
   }
 
   /** Drops the state of a deleted zone's origins. */
@@ -112,7 +138,10 @@ export class SmartRouting implements Routing {
         .flatMap((address) =>
           [undefined, ...this.#relays.list].map((relay) => new OriginPath(address, relay)),
         );
-      this.#groups.set(name, (known = { zoneId, port, group: new PathGroup(paths) }));
+      const made: KnownGroup = { zoneId, addresses, port, tls, group: new PathGroup(paths) };
+      if (this.onNews !== undefined)
+        for (const path of paths) path.onNews = (isUrgent) => this.onNews!(made, isUrgent);
+      this.#groups.set(name, (known = made));
     }
     return known.group;
   }
