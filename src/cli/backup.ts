@@ -19,7 +19,7 @@ import type { RestoredObjects } from "../platform/object-log/history.ts";
 import { restoreObjectLog } from "../platform/object-log/restore-objects.ts";
 import { logPrefix } from "../platform/object-log/segment.ts";
 import { restoreLog, type RestoredLog } from "../platform/log-shipping/restore-log.ts";
-import { isBucket, openBackupAt, openPlace } from "../platform/open-place.ts";
+import { isBucket, openBackupAt, openArchiveStore } from "../platform/open-archive-store.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 import { yieldToNodes } from "./yield-to-nodes.ts";
 
@@ -73,7 +73,7 @@ export function registerBackupCommands(program: Command): void {
       if (options["toTime"] !== undefined) return restoreToTime(config, target, options);
       const onProgress = progressPrinter();
       const manifest = await at(target, config, (archive) =>
-        withBlobs(config, async (blobs) => restore({ archive, ...placeOf(config), blobs, onProgress })),
+        withBlobs(config, async (blobs) => restore({ archive, ...dataLocation(config), blobs, onProgress })),
       );
       report(options, manifest, `The backup ${shownOf(target)} is restored`);
     });
@@ -93,12 +93,12 @@ async function at<T>(target: string, config: Config, work: (archive: BackupAt) =
   try {
     return await work(archive);
   } finally {
-    await archive.place.close();
+    await archive.store.close();
   }
 }
 
 async function restoreToTime(config: Config, target: string, options: Options): Promise<void> {
-  const { databaseUrl, dataDir } = placeOf(config);
+  const { databaseUrl, dataDir } = dataLocation(config);
   if (!databaseUrl.startsWith("sqlite:"))
     throw new ConfigError(
       "Expected no --database-url with --to-time. Restore into a data folder, back that up, and restore the backup into PostgreSQL",
@@ -107,12 +107,12 @@ async function restoreToTime(config: Config, target: string, options: Options): 
   const toMs = text === "now" ? undefined : Date.parse(text);
   if (Number.isNaN(toMs))
     throw new ConfigError("Expected a time such as 2026-11-22T10:00:00Z, or now, for --to-time");
-  const place = await openPlace(target, config, "the backup folder");
+  const store = await openArchiveStore(target, config, "the backup folder");
   try {
     const databasePath = databaseUrl.slice("sqlite:".length);
     const [encryption, isWriter] = [encryptionOf(config), false];
-    const files = await openLogFiles(place.files, encryption, { isWriter });
-    const ofObjects = await openLogFiles(place.files, encryption, { isWriter, prefix: logPrefix });
+    const files = await openLogFiles(store.files, encryption, { isWriter });
+    const ofObjects = await openLogFiles(store.files, encryption, { isWriter, prefix: logPrefix });
     let objects: RestoredObjects | undefined;
     const also = async (): Promise<void> => {
       objects = await restoreObjectLog(ofObjects, dataDir, toMs);
@@ -122,7 +122,7 @@ async function restoreToTime(config: Config, target: string, options: Options): 
     );
     reportLog(options, restored, objects, shownOf(target));
   } finally {
-    await place.close();
+    await store.close();
   }
 }
 
@@ -161,12 +161,12 @@ function warnOfMissing(missing: readonly string[]): void {
     );
 }
 
-interface Place {
+interface DataLocation {
   databaseUrl: string;
   dataDir: string;
 }
 
-function placeOf(config: Config): Place {
+function dataLocation(config: Config): DataLocation {
   if (config.ephemeral)
     throw new ConfigError(
       "Expected a data folder or a database, but received --ephemeral, which keeps nothing",
@@ -176,7 +176,7 @@ function placeOf(config: Config): Place {
 }
 
 async function runBackup(config: Config, text: string): Promise<Manifest> {
-  const { databaseUrl, dataDir } = placeOf(config);
+  const { databaseUrl, dataDir } = dataLocation(config);
   yieldToNodes();
   const onProgress = progressPrinter();
   const source = await openSource(databaseUrl);
@@ -194,7 +194,8 @@ async function withBlobs<T>(config: Config, work: (blobs: Blobs) => Promise<T>):
   const url = blobUrlOf(config);
   const isLocal = url.kind === "files";
   const folder = isLocal ? resolve(config.dataDir) : mkdtempSync(join(tmpdir(), "selvedge-blobs-"));
-  const storage = url.kind === "postgres" ? await connectPostgres(placeOf(config).databaseUrl) : undefined;
+  const storage =
+    url.kind === "postgres" ? await connectPostgres(dataLocation(config).databaseUrl) : undefined;
   try {
     const { blobs, closeBlobs } = await openBlobs(
       url,

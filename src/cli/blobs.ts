@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import { blobUrlOf, openBlobs, placeOf } from "../platform/open-blobs.ts";
+import { blobUrlOf, openBlobs, blobLocation } from "../platform/open-blobs.ts";
 import { ConfigError } from "../platform/config/config.ts";
 import type { Config } from "../platform/config/settings.ts";
 import { createLogger } from "../platform/observability/logger.ts";
 import { moveBlobs, type Moved } from "../platform/storage/blobs/move.ts";
-import { claimPlace, recordPlace } from "../platform/storage/blobs/place.ts";
+import { claimLocation, recordLocation } from "../platform/storage/blobs/location.ts";
 import { FolderOwner } from "../platform/storage/folder-owner.ts";
 import { openStorage } from "../platform/storage/storage.ts";
 import { databaseUrl } from "../platform/config/derived.ts";
@@ -43,27 +43,27 @@ async function moveTo(config: Config, to: string, acceptsLost: boolean): Promise
   const storage = await openStorage(databaseUrl(config), config.databaseTimeoutSeconds * 1000);
   stack.defer(() => storage.close());
   const logger = createLogger(config.logLevel);
-  const sourcePlace = await placeOf(from, storage, config.dataDir);
-  const place = await placeOf(target, storage, config.dataDir);
-  const recorded = await claimPlace(storage, sourcePlace);
-  if (recorded.id === place.id) return `The bytes are in ${place.shown} already.`;
-  if (recorded.id !== sourcePlace.id && !acceptsLost)
+  const sourceLocation = await blobLocation(from, storage, config.dataDir);
+  const location = await blobLocation(target, storage, config.dataDir);
+  const recorded = await claimLocation(storage, sourceLocation);
+  if (recorded.id === location.id) return `The bytes are in ${location.shown} already.`;
+  if (recorded.id !== sourceLocation.id && !acceptsLost)
     throw new ConfigError(
-      `This installation keeps its bytes in ${recorded.shown}, but --blob-url is ${sourcePlace.shown}. ` +
+      `This installation keeps its bytes in ${recorded.shown}, but --blob-url is ${sourceLocation.shown}. ` +
         "Run the command where those bytes can be read, with --blob-url as before; if they are lost, with --accept-lost.",
     );
   let moved: Moved = { copied: 0, copiedBytes: 0, skipped: 0 };
-  if (sourcePlace.id !== place.id) {
+  if (sourceLocation.id !== location.id) {
     const source = await openBlobs(from, config, storage, config.dataDir, logger);
     stack.defer(source.closeBlobs);
     const destination = await openBlobs(target, config, storage, config.dataDir, logger);
     stack.defer(destination.closeBlobs);
     moved = await moveBlobs(source.blobs, destination.blobs, reporter());
   }
-  await recordPlace(storage, place);
+  await recordLocation(storage, location);
   return (
     `Copied blobs: ${moved.copied} (${moved.copiedBytes} bytes); there already: ${moved.skipped}. ` +
-    `Start every node with --blob-url ${to}. The bytes in ${sourcePlace.shown} are no longer used.`
+    `Start every node with --blob-url ${to}. The bytes in ${sourceLocation.shown} are no longer used.`
   );
 }
 

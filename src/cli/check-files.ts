@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ConfigError } from "../platform/config/config.ts";
-import { isBucket } from "../platform/open-place.ts";
+import { isBucket } from "../platform/open-archive-store.ts";
 import type { Config } from "../platform/config/settings.ts";
 
 /**

@@ -56,14 +56,14 @@ it("requires either a passphrase or --backup-unencrypted for a bucket", () => {
     checkEncryption(config(flags), "the backup", isBucket);
 });
 
-it("encrypts the shipped logs, too: the files of a place are opened in one way", () => {
+it("encrypts the shipped logs, too: the files of a store are opened in one way", () => {
   const users = product.flatMap((file) =>
     text(file)
       .split("\n")
-      .filter((line) => line.includes("place.files"))
+      .filter((line) => /store\.files(?!\()/.test(line))
       .map((line) => `${file}: ${line.trim()}`),
   );
   expect(users.length).toBeGreaterThan(2);
-  const others = users.filter((line) => !line.includes("openLogFiles(place.files, "));
-  expect(others).toEqual(["src/platform/storage/archive/encrypted-place.ts: this.files = place.files;"]);
+  const others = users.filter((line) => !line.includes("openLogFiles(store.files, "));
+  expect(others).toEqual(["src/platform/storage/archive/encrypted-store.ts: this.files = store.files;"]);
 });

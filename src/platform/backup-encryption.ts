@@ -1,7 +1,7 @@
 import { passphraseOf, passphraseVariable } from "./config/backup-passphrase.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Config } from "./config/settings.ts";
-import type { Encryption } from "./storage/archive/encrypted-place.ts";
+import type { Encryption } from "./storage/archive/encrypted-store.ts";
 
 /** The encryption of backups, from the settings. Throws ConfigError if the passphrase cannot be used. */
 export const encryptionOf = (config: Config): Encryption => ({

@@ -1,6 +1,6 @@
 import { capability } from "../capability.ts";
 import { blobs, dataFolder, storage } from "./capability.ts";
-import { blobUrlOf, placeOf } from "./open-blobs.ts";
+import { blobUrlOf, blobLocation } from "./open-blobs.ts";
 import { identityIn, temporaryIdentity } from "./storage/nodes/node-identity.ts";
 import { SharedRates } from "./storage/nodes/shared-rates.ts";
 import { NodeRegistry } from "./storage/nodes/node-registry.ts";
@@ -11,7 +11,7 @@ export const nodes = capability({
   needs: [dataFolder, storage, blobs],
   async create({ config, folder, logger, storage: database }) {
     const identity = config.ephemeral ? temporaryIdentity() : identityIn(folder);
-    const { shown } = await placeOf(blobUrlOf(config), database, folder);
+    const { shown } = await blobLocation(blobUrlOf(config), database, folder);
     const nodeRegistry = new NodeRegistry(database, identity, shown, logger);
     nodeRegistry.seq = () => database.following?.takenOver;
     nodeRegistry.seq = () => database.following?.takenOver;

@@ -8,7 +8,7 @@ import { blobCredentials, s3Address } from "./s3-settings.ts";
 import { FileBlobs, type Blobs, type BlobsUnderTest } from "./storage/blobs.ts";
 import { BlobCounts } from "./storage/blobs/blob-counts.ts";
 import type { BlobStore } from "./storage/blobs/blob-store.ts";
-import { claimPlace, placeOfFiles, type BlobPlace } from "./storage/blobs/place.ts";
+import { claimLocation, locationOfFiles, type BlobLocation } from "./storage/blobs/location.ts";
 import { BlobsUnavailable } from "./storage/faults.ts";
 import type { Storage } from "./storage/storage.ts";
 
@@ -35,7 +35,7 @@ export function blobUrlOf(config: Config, text = config.blobUrl, source = "--blo
   return url as BlobUrl;
 }
 
-/** Opens the blobs of a node. Throws ConfigError if the installation keeps them in another place. */
+/** Opens the blobs of a node. Throws ConfigError if the installation keeps them in another location. */
 export async function createBlobs(
   config: Config,
   storage: Storage,
@@ -43,15 +43,15 @@ export async function createBlobs(
   logger: Logger,
 ): Promise<BlobServices> {
   const url = blobUrlOf(config);
-  const place = await placeOf(url, storage, folder);
-  const recorded = await claimPlace(storage, place);
-  if (recorded.id !== place.id) throw elsewhere(recorded, place);
+  const location = await blobLocation(url, storage, folder);
+  const recorded = await claimLocation(storage, location);
+  if (recorded.id !== location.id) throw elsewhere(recorded, location);
   return openBlobs(url, config, storage, folder, logger);
 }
 
 const nothingOpen = { renewBlobs: async () => {}, closeBlobs: async () => {} };
 
-/** Opens blobs, regardless of the place that the installation uses. Only `postgres` needs the storage. */
+/** Opens blobs, regardless of the location that the installation uses. Only `postgres` needs the storage. */
 export async function openBlobs(
   url: BlobUrl,
   config: Config,
@@ -91,20 +91,20 @@ export const filesOf = (folder: string, counts: BlobCounts, underTest: BlobsUnde
 /**
  * The location of the blobs of a URL, in a form that nodes can compare. For files, it names the folder's own id.
  */
-export async function placeOf(url: BlobUrl, storage: Storage, folder: string): Promise<BlobPlace> {
-  if (url.kind === "files") return placeOfFiles(storage.engine, blobFolder(folder));
+export async function blobLocation(url: BlobUrl, storage: Storage, folder: string): Promise<BlobLocation> {
+  if (url.kind === "files") return locationOfFiles(storage.engine, blobFolder(folder));
   const id = url.kind === "s3" ? `s3://${url.bucket}/${url.prefix}` : url.kind;
   return { id, shown: id };
 }
 
 const blobFolder = (folder: string): string => join(folder, "blobs");
-const isFiles = ({ id }: BlobPlace): boolean => id.startsWith("files");
+const isFiles = ({ id }: BlobLocation): boolean => id.startsWith("files");
 
 /**
  * The error that keeps a node from starting with another store than the installation's, where blobs would be
  * missing.
  */
-function elsewhere(recorded: BlobPlace, own: BlobPlace): ConfigError {
+function elsewhere(recorded: BlobLocation, own: BlobLocation): ConfigError {
   if (isFiles(recorded) && isFiles(own))
     return new ConfigError(
       `This installation keeps its bytes as files of another node, at ${recorded.shown}, which this node cannot read. ` +

@@ -5,10 +5,10 @@ import type { Logger } from "pino";
 import { ConfigError } from "./config/config.ts";
 import { durationMs } from "./config/forms.ts";
 import { checkEncryption, encryptionOf } from "./backup-encryption.ts";
-import { bucketUrlOf, isBucket, openPlace } from "./open-place.ts";
+import { bucketUrlOf, isBucket, openArchiveStore } from "./open-archive-store.ts";
 import { settings, type Config, type SettingName } from "./config/settings.ts";
 import { backupCredentials } from "./s3-settings.ts";
-import type { ArchivePlace } from "./storage/archive/archive.ts";
+import type { ArchiveStore } from "./storage/archive/archive.ts";
 import type { Metrics } from "./observability/metrics.ts";
 import { projectUrl } from "./util/module-url.ts";
 import { unawaited } from "./util/uncaught.ts";
@@ -89,10 +89,10 @@ export async function startBackups(
   const { backupEvery, backupFolder } = config;
   if (backupEvery === undefined || backupFolder === undefined) return undefined;
   if (!isBucket(backupFolder)) await mkdir(backupFolder, { recursive: true, mode: 0o700 });
-  const place = await openPlace(backupFolder, config, "--backup-folder");
+  const store = await openArchiveStore(backupFolder, config, "--backup-folder");
   const backups = new PeriodicBackups(
     config,
-    { place, folder: backupFolder },
+    { store, folder: backupFolder },
     durationMs(backupEvery),
     logger,
   );
@@ -116,7 +116,7 @@ export class PeriodicBackups {
   failures = 0;
   readonly everyMs: number;
   readonly #config: Config;
-  readonly #place: ArchivePlace;
+  readonly #store: ArchiveStore;
   /** The value of `backup-folder`: a path or a URL. */
   readonly #folder: string;
   readonly #logger: Logger;
@@ -126,12 +126,12 @@ export class PeriodicBackups {
 
   constructor(
     config: Config,
-    { place, folder }: { place: ArchivePlace; folder: string },
+    { store, folder }: { store: ArchiveStore; folder: string },
     everyMs: number,
     logger: Logger,
   ) {
     this.#config = config;
-    this.#place = place;
+    this.#store = store;
     this.#folder = folder;
     this.everyMs = everyMs;
     this.#logger = logger;
@@ -146,7 +146,7 @@ export class PeriodicBackups {
     this.#stopping.abort();
     clearTimeout(this.#timer);
     await this.#running;
-    await this.#place.close();
+    await this.#store.close();
   }
 
   #runAt(timeMs: number): void {
@@ -163,7 +163,7 @@ export class PeriodicBackups {
     const startedMs = Date.now();
     try {
       if (this.lastSuccessMs === undefined) {
-        this.lastSuccessMs = (await periodicBackups(this.#place))[0]?.timeMs;
+        this.lastSuccessMs = (await periodicBackups(this.#store))[0]?.timeMs;
         // If the clock was ahead at the last backup, it must not delay the next one.
         const nextMs = Math.min(this.lastSuccessMs ?? 0, startedMs) + this.everyMs;
         if (this.lastSuccessMs !== undefined && nextMs > startedMs) return this.#runAt(nextMs);
@@ -201,7 +201,7 @@ export class PeriodicBackups {
       this.#logger.info({ backup: name, seconds: (Date.now() - timeMs) / 1000 }, "backup made");
       return;
     }
-    await this.#place.removeAttempts(name);
+    await this.#store.removeAttempts(name);
     throw new Error(`selvedge backup ended with ${String(code)}: ${output.trim()}`);
   }
 
@@ -209,17 +209,17 @@ export class PeriodicBackups {
   async #removeOld(madeMs: number): Promise<void> {
     const { backupKeep, backupKeepDays } = this.#config;
     const oldestMs = backupKeepDays === 0 ? 0 : Date.now() - backupKeepDays * dayMs;
-    for (const [index, { name, timeMs }] of (await periodicBackups(this.#place)).entries()) {
+    for (const [index, { name, timeMs }] of (await periodicBackups(this.#store)).entries()) {
       if (index === 0 || timeMs === madeMs || (index < backupKeep && timeMs >= oldestMs)) continue;
-      await this.#place.remove(name);
+      await this.#store.remove(name);
       this.#logger.info({ backup: name }, "old backup deleted");
     }
   }
 }
 
-/** Complete periodic backups at a place, newest first, with the times when they began. */
-export async function periodicBackups(place: ArchivePlace): Promise<{ name: string; timeMs: number }[]> {
-  const names = await place.names();
+/** Complete periodic backups of a store, newest first, with the times when they began. */
+export async function periodicBackups(store: ArchiveStore): Promise<{ name: string; timeMs: number }[]> {
+  const names = await store.names();
   return names
     .flatMap((name) => {
       const timeMs = timeOf(name);

@@ -1,8 +1,8 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
-import { FolderPlace } from "../../src/platform/storage/archive/folder.ts";
-import { S3Place } from "../../src/platform/storage/archive/s3.ts";
+import { FolderArchiveStore } from "../../src/platform/storage/archive/folder.ts";
+import { S3ArchiveStore } from "../../src/platform/storage/archive/s3.ts";
 import { backUp } from "../../src/platform/storage/backup/back-up.ts";
 import type { Manifest } from "../../src/platform/storage/backup/manifest.ts";
 import { tablesOf } from "../../src/platform/storage/backup/model.ts";
@@ -25,7 +25,7 @@ const databaseUrl = `sqlite:${join(dataDir, "selvedge.db")}`;
 const blobs = new FileBlobs(join(dataDir, "blobs"));
 const day = 24 * 3_600_000;
 let s3: S3Double & { url: string };
-let place: S3Place;
+let store: S3ArchiveStore;
 let restored = 0;
 
 beforeAll(async () => {
@@ -35,17 +35,17 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   s3 = await startS3();
-  place = placeAt("some/prefix/");
+  store = storeAt("some/prefix/");
 });
 afterEach(async () => {
-  await place.close();
+  await store.close();
   await s3.stop();
 });
 afterAll(() => rmSync(root, { recursive: true }));
 
-function placeAt(prefix: string): S3Place {
+function storeAt(prefix: string): S3ArchiveStore {
   const address = { endpoint: s3.endpoint, bucket: "bucket", isInPath: true, region: "us-east-1", prefix };
-  return new S3Place(
+  return new S3ArchiveStore(
     new S3Store({ ...address, credentials: s3Credentials }),
     `s3://bucket/${prefix.slice(0, -1)}`,
   );
@@ -53,7 +53,7 @@ function placeAt(prefix: string): S3Place {
 async function backUpTo(name: string): Promise<Manifest> {
   const source = await openSource(databaseUrl);
   try {
-    return await backUp({ source, blobs, dataDir, target: { place, name } });
+    return await backUp({ source, blobs, dataDir, target: { store, name } });
   } finally {
     await source.close();
   }
@@ -62,7 +62,7 @@ const restoreFrom = async (name: string): Promise<string> => {
   const folder = join(root, `restored-${++restored}`);
   const url = `sqlite:${join(folder, "selvedge.db")}`;
   const into = { dataDir: folder, databaseUrl: url, blobs: new FileBlobs(join(folder, "blobs")) };
-  await restore({ archive: { place, name }, ...into });
+  await restore({ archive: { store, name }, ...into });
   return folder;
 };
 const objects = (): string[] => [...s3.buckets.objects().keys()];
@@ -70,11 +70,11 @@ const partsOf = ({ tables, blobs: list }: Manifest): unknown => [tables, list.sh
 
 it("are the same as those in a folder, and come back with their blobs", async () => {
   const inBucket = await backUpTo("one");
-  expect(await place.names()).toEqual(["one"]);
-  expect((await verify({ place, name: "one" })).blobs.count).toBeGreaterThan(5);
+  expect(await store.names()).toEqual(["one"]);
+  expect((await verify({ store, name: "one" })).blobs.count).toBeGreaterThan(5);
   const source = await openSource(databaseUrl);
-  const folder = new FolderPlace(root);
-  const inFolder = await backUp({ source, blobs, dataDir, target: { place: folder, name: "folder" } });
+  const folder = new FolderArchiveStore(root);
+  const inFolder = await backUp({ source, blobs, dataDir, target: { store: folder, name: "folder" } });
   await source.close();
   expect(partsOf(inBucket)).toEqual(partsOf(inFolder));
 
@@ -86,7 +86,7 @@ it("are the same as those in a folder, and come back with their blobs", async ()
   await (await openStorage(`sqlite:${join(to, "selvedge.db")}`)).close();
   await expect(backUpTo("one")).rejects.toThrow("Expected no backup at s3://bucket/some/prefix/one");
 
-  await place.remove("one");
+  await store.remove("one");
   expect(objects()).toEqual([]);
 });
 
@@ -98,11 +98,11 @@ it("are absent after a failure, at whichever call, and can be repeated under the
     s3.fail("slowDown", applies, 5);
     await expect(backUpTo("again"), failing).rejects.toThrow("not available");
     expect(s3.faultsLeft, failing).toBe(0);
-    expect([await place.names(), objects()], failing).toEqual([[], []]);
+    expect([await store.names(), objects()], failing).toEqual([[], []]);
   }
   s3.fail("lost", ({ method, key }) => method === "PUT" && key.endsWith("manifest.json"));
   await backUpTo("again");
-  await verify({ place, name: "again" });
+  await verify({ store, name: "again" });
 });
 
 it("are absent while the bucket is away, and complete when it returns", async () => {
@@ -111,10 +111,10 @@ it("are absent while the bucket is away, and complete when it returns", async ()
   await s3.stop();
   await expect(making).rejects.toThrow("not available");
   await s3.start();
-  expect(await place.names()).toEqual([]);
+  expect(await store.names()).toEqual([]);
   await expect(restoreFrom("away")).rejects.toThrow("it has no manifest.json");
   await backUpTo("away");
-  await verify({ place, name: "away" });
+  await verify({ store, name: "away" });
 });
 
 it("of which two are made at once under one name: one of them is there, whole", async () => {
@@ -122,7 +122,7 @@ it("of which two are made at once under one name: one of them is there, whole", 
   const refused = ends.filter((end) => end.status === "rejected");
   expect(refused).toHaveLength(1);
   expect(String(refused[0]!.reason)).toContain("Another backup was written to");
-  const { tables, files, blobs: list } = await verify({ place, name: "both" });
+  const { tables, files, blobs: list } = await verify({ store, name: "both" });
   expect(objects()).toHaveLength(tables.length + files.length + list.count + 4);
 });
 
@@ -137,7 +137,7 @@ it("with a wrong, cut off or missing object are refused, with its name", async (
     wrong[(index * 7919) % wrong.length]! ^= 1;
     for (const damage of index % 10 === 0 ? [wrong, bytes.subarray(1)] : [wrong]) {
       object.bytes = damage;
-      await expect(verify({ place, name: "damaged" }), key).rejects.toThrow(
+      await expect(verify({ store, name: "damaged" }), key).rejects.toThrow(
         /^(The backup is damaged: |Expected a backup)/,
       );
       if (part !== "manifest.json")
@@ -171,8 +171,8 @@ it("leave nothing of attempts that were killed more than a day ago", async () =>
     `some/prefix/running/${run}/tables/users.ndjson.zst`,
     "some/prefix/mine/run-1",
   ]);
-  expect((await place.names()).toSorted()).toEqual(["kept", "next"]);
-  await verify({ place, name: "kept" });
+  expect((await store.names()).toSorted()).toEqual(["kept", "next"]);
+  await verify({ store, name: "kept" });
 });
 
 it("holds content that is larger than a part, in parts", async () => {
@@ -181,16 +181,16 @@ it("holds content that is larger than a part, in parts", async () => {
     for (let n = 0; n < 20; n++) yield piece;
   };
   s3.fail("lost", ({ method, query }) => method === "POST" && query.has("uploadId"));
-  await place.files.write("large", parts());
+  await store.files.write("large", parts());
   expect(s3.buckets.objects().get("some/prefix/large")?.bytes.length).toBe(20 * piece.length);
   s3.fail("slowDown", ({ query }) => query.get("partNumber") === "2", 5);
-  await expect(place.files.write("failed", parts())).rejects.toThrow("not available");
+  await expect(store.files.write("failed", parts())).rejects.toThrow("not available");
   expect([objects(), s3.buckets.uploads.size]).toEqual([["some/prefix/large"], 0]);
 });
 
 it("are made by a node, which deletes the oldest", async () => {
   const old = ["2020-01-01T00-00-00.000Z", "2020-01-02T00-00-00.000Z"];
-  place = placeAt("nodes/");
+  store = storeAt("nodes/");
   for (const name of old) await backUpTo(name);
   const url = new URL(s3.url);
   url.pathname = "/nodes";
@@ -204,11 +204,11 @@ it("are made by a node, which deletes the oldest", async () => {
     backupEvery: "1s",
     backupKeep: 2,
   });
-  const made = async (): Promise<string[]> => (await place.names()).filter((name) => name > "2021");
-  const left = async (): Promise<string[]> => (await place.names()).filter((name) => old.includes(name));
+  const made = async (): Promise<string[]> => (await store.names()).filter((name) => name > "2021");
+  const left = async (): Promise<string[]> => (await store.names()).filter((name) => old.includes(name));
   const isDone = async (): Promise<void> =>
     expect([(await made()).length >= 2, await left()]).toEqual([true, []]);
   await vi.waitFor(isDone, { timeout: 50_000, interval: 100 });
   await server.close(0);
-  await verify({ place, name: (await made())[0]! });
+  await verify({ store, name: (await made())[0]! });
 });

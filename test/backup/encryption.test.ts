@@ -5,8 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { EncryptedNames } from "../../src/platform/storage/archive/encrypted-names.ts";
-import { EncryptedPlace } from "../../src/platform/storage/archive/encrypted-place.ts";
-import { FolderPlace } from "../../src/platform/storage/archive/folder.ts";
+import { EncryptedArchiveStore } from "../../src/platform/storage/archive/encrypted-store.ts";
+import { FolderArchiveStore } from "../../src/platform/storage/archive/folder.ts";
 import { readPartList } from "../../src/platform/storage/archive/part-list.ts";
 import { unwrap, type WrappedKey } from "../../src/platform/storage/archive/passphrase-key.ts";
 import { openBackup } from "../../src/platform/storage/backup/manifest.ts";
@@ -30,7 +30,7 @@ const dataDir = join(root, "data");
 const archive = join(root, "backups/first");
 const isEqual = { passphrase, acceptsUnencrypted: false };
 const at = (encryption = isEqual, name = "first") => ({
-  place: new EncryptedPlace(new FolderPlace(join(root, "backups")), encryption),
+  store: new EncryptedArchiveStore(new FolderArchiveStore(join(root, "backups")), encryption),
   name,
 });
 let keys: string[];

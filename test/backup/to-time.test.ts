@@ -6,7 +6,7 @@ import { chainNames, segmentsOf } from "../../src/platform/log-shipping/chain.ts
 import { restoreLog, type RestoredLog } from "../../src/platform/log-shipping/restore-log.ts";
 import type { Archive } from "../../src/platform/storage/archive/archive.ts";
 import { FolderArchive } from "../../src/platform/storage/archive/folder.ts";
-import { S3Place } from "../../src/platform/storage/archive/s3.ts";
+import { S3ArchiveStore } from "../../src/platform/storage/archive/s3.ts";
 import { FileBlobs } from "../../src/platform/storage/blobs.ts";
 import { S3Store } from "../../src/platform/storage/blobs/s3-store.ts";
 import { serve, temporaryFolder, type ServerProcess } from "../helpers/process.ts";
@@ -155,7 +155,7 @@ it("is shipped to a bucket that was away, and refused with the name of a damaged
   });
   const url = new URL(s3.url);
   url.pathname = "/log";
-  files = new S3Place(store, "s3://bucket/log").files;
+  files = new S3ArchiveStore(store, "s3://bucket/log").files;
   target = url.href;
   const before = acknowledged.length - 1;
   const platform = await start();

@@ -1,9 +1,9 @@
 import { basename, dirname } from "node:path";
-import { FolderPlace } from "../../src/platform/storage/archive/folder.ts";
+import { FolderArchiveStore } from "../../src/platform/storage/archive/folder.ts";
 import type { BackupAt } from "../../src/platform/storage/backup/manifest.ts";
 
 /** A backup in a folder. */
 export const backupAt = (path: string): BackupAt => ({
-  place: new FolderPlace(dirname(path)),
+  store: new FolderArchiveStore(dirname(path)),
   name: basename(path),
 });

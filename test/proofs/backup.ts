@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { timesInTurns } from "../../bench/lib/in-turns.ts";
 import { restoreLog } from "../../src/platform/log-shipping/restore-log.ts";
-import { FolderPlace } from "../../src/platform/storage/archive/folder.ts";
+import { FolderArchiveStore } from "../../src/platform/storage/archive/folder.ts";
 import { FileBlobs } from "../../src/platform/storage/blobs.ts";
 import { numbersOf, startPairWriters } from "../helpers/pair-writers.ts";
 import { callerOf } from "../helpers/writes.ts";
@@ -198,7 +198,7 @@ for (const [n, toMs] of acknowledgedMs.entries()) {
     databasePath: join(to, "selvedge.db"),
     blobs: new FileBlobs(join(to, "blobs")),
   };
-  await restoreLog({ files: new FolderPlace(shipped).files, toMs, ...into });
+  await restoreLog({ files: new FolderArchiveStore(shipped).files, toMs, ...into });
   const database = new DatabaseSync(into.databasePath, { readOnly: true });
   const { count } = database.prepare("select count(*) as count from kv_entries").get() as { count: number };
   database.close();

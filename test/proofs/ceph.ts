@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
-import { S3Place } from "../../src/platform/storage/archive/s3.ts";
+import { S3ArchiveStore } from "../../src/platform/storage/archive/s3.ts";
 import { backUp } from "../../src/platform/storage/backup/back-up.ts";
 import { tablesOf } from "../../src/platform/storage/backup/model.ts";
 import { openSource } from "../../src/platform/storage/backup/open-source.ts";
@@ -171,29 +171,29 @@ async function proveBackups(): Promise<void> {
   const blobs = new FileBlobs(join(dataDir, "blobs"));
   for (const key of fillTables(join(dataDir, "selvedge.db"), await tablesOf(currentSchema), 50))
     await blobs.put(key, randomBytes(100_000));
-  const place = new S3Place(storeAt("backups/"), "s3://proof/backups");
+  const store = new S3ArchiveStore(storeAt("backups/"), "s3://proof/backups");
   const source = await openSource(url);
   const input = { source, blobs, dataDir };
   const ends = await Promise.allSettled(
-    [1, 2].map(async () => backUp({ ...input, target: { place, name: "one" } })),
+    [1, 2].map(async () => backUp({ ...input, target: { store, name: "one" } })),
   );
   check(
     "of two backups with one name, one is kept",
     ends.filter(({ status }) => status === "fulfilled").length === 1,
   );
-  await verify({ place, name: "one" });
+  await verify({ store, name: "one" });
   const to = join(folder, "restored");
   const into = {
     dataDir: to,
     databaseUrl: `sqlite:${join(to, "selvedge.db")}`,
     blobs: new FileBlobs(join(to, "blobs")),
   };
-  const manifest = await restore({ archive: { place, name: "one" }, ...into });
+  const manifest = await restore({ archive: { store, name: "one" }, ...into });
   check("a backup is restored", manifest.blobs.count === 150);
-  await place.remove("one");
-  check("a removed backup leaves nothing", (await Array.fromAsync(place.files.list(""))).length === 0);
+  await store.remove("one");
+  check("a removed backup leaves nothing", (await Array.fromAsync(store.files.list(""))).length === 0);
   await source.close();
-  await place.close();
+  await store.close();
 }
 
 try {

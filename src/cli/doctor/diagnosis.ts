@@ -7,7 +7,7 @@ import { Cell } from "../../sandbox/cell.ts";
 import { protections, workerdPath } from "../../sandbox/process/launch.ts";
 import { cellDefaults } from "../../sandbox/settings.ts";
 import { durationMs } from "../../platform/config/forms.ts";
-import { openPlace } from "../../platform/open-place.ts";
+import { openArchiveStore } from "../../platform/open-archive-store.ts";
 import { checkBackupSettings, periodicBackups } from "../../platform/periodic-backups.ts";
 import { parseAddress } from "../../platform/config/config.ts";
 import { FolderOwner } from "../../platform/storage/folder-owner.ts";
@@ -187,12 +187,12 @@ async function backups(config: Config): Promise<Finding[]> {
   if (backupEvery === undefined || backupFolder === undefined)
     return [{ ...finding, state: "advice", detail: "none are made periodically: set --backup-every" }];
   try {
-    const place = await openPlace(backupFolder, config, "--backup-folder");
-    await using _closed = { [Symbol.asyncDispose]: async () => place.close() };
-    const [newest] = await periodicBackups(place);
+    const store = await openArchiveStore(backupFolder, config, "--backup-folder");
+    await using _closed = { [Symbol.asyncDispose]: async () => store.close() };
+    const [newest] = await periodicBackups(store);
     if (newest === undefined)
-      return [{ ...finding, state: "advice", detail: `there is none at ${place.shown} yet` }];
-    const began = `the newest one at ${place.shown} began ${new Date(newest.timeMs).toISOString()}`;
+      return [{ ...finding, state: "advice", detail: `there is none at ${store.shown} yet` }];
+    const began = `the newest one at ${store.shown} began ${new Date(newest.timeMs).toISOString()}`;
     return Date.now() - newest.timeMs > 2 * durationMs(backupEvery)
       ? [{ ...finding, state: "advice", detail: `${began}, more than two intervals of ${backupEvery} ago` }]
       : [{ ...finding, state: "ok", detail: began }];

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { encryptionOf } from "../backup-encryption.ts";
 import { blobUrlOf } from "../open-blobs.ts";
 import type { Config } from "../config/settings.ts";
-import { openPlace } from "../open-place.ts";
+import { openArchiveStore } from "../open-archive-store.ts";
 import { BackupError } from "../storage/archive/errors.ts";
 import type { LogFollower } from "../storage/checkpointer.ts";
 import { openLogFiles } from "./log-files.ts";
@@ -29,8 +29,8 @@ const checkMs = 5000;
 export async function checkShippedLog(config: Config, logger: Logger): Promise<void> {
   const { backupFolder, backupLog } = config;
   if (backupLog === undefined || backupFolder === undefined) return;
-  const place = await openPlace(backupFolder, config, "--backup-folder");
-  const opening = openLogFiles(place.files, encryptionOf(config), { isWriter: true });
+  const store = await openArchiveStore(backupFolder, config, "--backup-folder");
+  const opening = openLogFiles(store.files, encryptionOf(config), { isWriter: true });
   const over = new AbortController();
   try {
     await Promise.race([opening, delay(checkMs, undefined, { signal: over.signal })]);
@@ -42,7 +42,7 @@ export async function checkShippedLog(config: Config, logger: Logger): Promise<v
     );
   } finally {
     over.abort();
-    await place.close();
+    await store.close();
   }
 }
 

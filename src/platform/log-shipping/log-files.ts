@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Archive } from "../storage/archive/archive.ts";
 import { EncryptedArchive } from "../storage/archive/encrypted-archive.ts";
-import { needsPassphrase, refuseUnencrypted, type Encryption } from "../storage/archive/encrypted-place.ts";
+import { needsPassphrase, refuseUnencrypted, type Encryption } from "../storage/archive/encrypted-store.ts";
 import { BackupError, damaged } from "../storage/archive/errors.ts";
 import { bytesOf, textOf } from "../storage/archive/manifest-files.ts";
 import { newKey, unwrap, wrappedKey } from "../storage/archive/passphrase-key.ts";

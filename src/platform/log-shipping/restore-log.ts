@@ -19,7 +19,7 @@ import { blobsFolder, chainNames, readChain, readSegment, segmentsOf, type Chain
 import { before, endOf, frameHeaderBytes, type Mark, type Position, type Segment } from "./segment.ts";
 
 export interface RestoreLogInput {
-  /** The place that the log was shipped to. */
+  /** The store that the log was shipped to. */
   files: Archive;
   /** Undefined for the last commit that was shipped. */
   toMs: number | undefined;

@@ -3,7 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { Config } from "../config/settings.ts";
 import { durationMs } from "../config/forms.ts";
 import { encryptionOf } from "../backup-encryption.ts";
-import { openPlace } from "../open-place.ts";
+import { openArchiveStore } from "../open-archive-store.ts";
 import { FileBlobs } from "../storage/blobs.ts";
 import type { CheckpointOptions } from "../storage/checkpointer.ts";
 import { unawaited } from "../util/uncaught.ts";
@@ -36,9 +36,9 @@ const { path, config, shipsBlobs, indexDescriptor } = workerData as CheckpointOp
 const target = config.backupFolder!;
 const spool = new Spool(spoolFolder(config.dataDir));
 const copier = new LogCopier(path, indexDescriptor, spool, timesPath(config.dataDir));
-const place = await openPlace(target, config, "--backup-folder");
-const files = openedLater(place.shown, () =>
-  openLogFiles(place.files, encryptionOf(config), { isWriter: true }),
+const store = await openArchiveStore(target, config, "--backup-folder");
+const files = openedLater(store.shown, () =>
+  openLogFiles(store.files, encryptionOf(config), { isWriter: true }),
 );
 const blobs = shipsBlobs
   ? new BlobShipper(
@@ -71,6 +71,6 @@ async function end(): Promise<void> {
   clearInterval(timer);
   await Promise.race([shipper.end(), new Promise((over) => setTimeout(over, endMs))]);
   copier.close();
-  await place.close();
+  await store.close();
   process.exit(); // of this thread
 }

@@ -41,8 +41,8 @@ create table if not exists bases (namespace text, name text, stamp text, start t
 create table if not exists files (namespace text, name text, state text not null, primary key (namespace, name));`;
 
 /**
- * An index of the segments and bases at the place of the log, by file of an object: a SQLite database in the
- * data folder. It is rebuilt from that place when it is lost, so it is not flushed to disk.
+ * An index of the segments and bases in the store of the log, by file of an object: a SQLite database in the
+ * data folder. It is rebuilt from that store when it is lost, so it is not flushed to disk.
  */
 export class Catalog {
   readonly #database: DatabaseSync;

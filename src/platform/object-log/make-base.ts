@@ -26,7 +26,7 @@ export function pushBase(followed: FollowedFile, stamps: Stamps, push: (entry: E
   followed.setBase(stamp);
 }
 
-interface Place {
+interface BaseParts {
   catalog: Catalog;
   files: Archive;
   stamps: Stamps;
@@ -40,7 +40,7 @@ interface Place {
  */
 export async function writeBase(
   followed: FollowedFile,
-  { catalog, files, stamps, ship }: Place,
+  { catalog, files, stamps, ship }: BaseParts,
 ): Promise<boolean> {
   const { file, path, epoch } = followed;
   followed.isCopied = true;

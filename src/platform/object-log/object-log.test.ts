@@ -33,7 +33,7 @@ const objects = () => join(folder, "objects");
 const path = () => join(objects(), namespace, name);
 
 async function begin(): Promise<void> {
-  files = new FolderArchive(join(folder, "place"));
+  files = new FolderArchive(join(folder, "store"));
   catalog = new Catalog(join(folder, "catalog.db"));
   await reconcile(catalog, files);
   log = new ObjectLog({
@@ -114,7 +114,7 @@ it("has the state of each moment, also when the log restarts, is closed, and aft
   again.close();
 }, 30_000);
 
-it("finds the catalog again at the place, and goes on after a kill without a new base", async () => {
+it("finds the catalog again in the store, and goes on after a kill without a new base", async () => {
   const database = open();
   for (let n = 0; n < 5; n++) insert(database, n);
   await log.flush(namespace, id);
@@ -160,9 +160,9 @@ it("refuses a damaged segment by name, and a moment in a gap, and leaves the fil
   insert(database, 1);
   await log.flush(namespace, id);
   const [, second] = await Array.fromAsync(segmentsIn(files));
-  const bytes = readFileSync(join(folder, "place", second!.path));
+  const bytes = readFileSync(join(folder, "store", second!.path));
   bytes[20]! ^= 1;
-  writeFileSync(join(folder, "place", second!.path), bytes);
+  writeFileSync(join(folder, "store", second!.path), bytes);
   const prepared = prepareObject({ catalog, files }, objects(), { namespace, id }, log.stamps.next());
   await expect(prepared).rejects.toThrow(`${second!.path} does not match its digest`);
   expect(await numbersAt(before)).toEqual([0]);

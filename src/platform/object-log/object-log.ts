@@ -22,9 +22,9 @@ export interface ObjectLogOptions {
   /** The folder of the namespaces of objects. */
   folder: string;
   catalog: Catalog;
-  /** The place that the log is shipped to. */
+  /** The store that the log is shipped to. */
   files: Archive;
-  /** Resolves when the catalog has everything that is at the place. */
+  /** Resolves when the catalog has everything that is in the store. */
   ready: () => Promise<void>;
   everyMs: number;
   logger: Logger;
@@ -34,14 +34,14 @@ const readDelayMs = 10;
 const retryMs = 2000;
 /** More bytes than this are shipped before the interval ends. */
 const shipBytes = 8 * 1024 * 1024;
-/** While the place cannot be reached, this much waits in memory. If more comes, the log gets a gap. */
+/** While the store cannot be reached, this much waits in memory. If more comes, the log gets a gap. */
 const waitingBytesMax = 256 * 1024 * 1024;
-/** How long `flush`, `whenShipped` and `settle` wait for the place. */
+/** How long `flush`, `whenShipped` and `settle` wait for the store. */
 const flushMs = 30_000;
 const suffix = "-wal";
 
 /**
- * Ships the write-ahead logs of objects' databases, which cells write, to a place. The kernel reports which
+ * Ships the write-ahead logs of objects' databases, which cells write, to a store. The kernel reports which
  * logs change, so objects that do not write cost nothing and have no file open.
  */
 export class ObjectLog {
@@ -59,7 +59,7 @@ export class ObjectLog {
   readonly #large: FollowedFile[] = [];
   #copying: Promise<void> | undefined;
   #isClosed = false;
-  /** Wall-clock time until which all commits are at the place, except those in a gap. */
+  /** Wall-clock time until which all commits are in the store, except those in a gap. */
   shippedMs: number | undefined;
 
   constructor(options: ObjectLogOptions) {
@@ -73,7 +73,7 @@ export class ObjectLog {
     return this.#stamps;
   }
 
-  /** Ships logs that earlier processes left, and files that are missing at the place. */
+  /** Ships logs that earlier processes left, and files that are missing in the store. */
   async catchUp(): Promise<void> {
     const { folder, catalog } = this.#options;
     let count = 0;
@@ -131,7 +131,7 @@ export class ObjectLog {
     return this.#stamps.next();
   }
 
-  /** Resolves when all commits of an object are at the place. Rejects when that takes too long. */
+  /** Resolves when all commits of an object are in the store. Rejects when that takes too long. */
   async flush(namespace: string, id: string): Promise<void> {
     // The kernel's events for all earlier writes arrive within one turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
@@ -148,7 +148,7 @@ export class ObjectLog {
     }
   }
 
-  /** Resolves when everything that was written to these namespaces is at the place. Rejects when that takes too long. */
+  /** Resolves when everything that was written to these namespaces is in the store. Rejects when that takes too long. */
   async whenShipped(namespaces: ReadonlySet<string>): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve)); // as in `flush`
     this.#readChanged();
@@ -179,7 +179,7 @@ export class ObjectLog {
     return found;
   }
 
-  /** Resolves when all frames that were read are at the place. Rejects when that takes too long. */
+  /** Resolves when all frames that were read are in the store. Rejects when that takes too long. */
   async settle(): Promise<void> {
     const until = performance.now() + flushMs;
     while (!this.#shipper.isIdle)
@@ -306,13 +306,13 @@ export class ObjectLog {
 
   async #copyAll(): Promise<void> {
     const { catalog, files, logger } = this.#options;
-    const place = { catalog, files, stamps: this.#stamps, ship: async () => this.#ship() };
+    const parts = { catalog, files, stamps: this.#stamps, ship: async () => this.#ship() };
     for (;;) {
       const followed = this.#large.shift();
       if (followed === undefined) return;
       if (this.#isClosed) continue; // the next start copies it
       try {
-        if (!(await writeBase(followed, place))) this.#note(followed.file);
+        if (!(await writeBase(followed, parts))) this.#note(followed.file);
         this.#tidy();
       } catch (error) {
         logger.error({ err: error }, "a database of an object could not be copied to the log of objects");
@@ -360,7 +360,7 @@ export class ObjectLog {
     this.#tidy();
   }
 
-  /** Drops the waiting frames, because the place could not be reached for too long. */
+  /** Drops the waiting frames, because the store could not be reached for too long. */
   #giveUp(): void {
     for (const file of this.#shipper.drop()) this.#followedOf(file)?.noteGap();
   }

@@ -5,7 +5,7 @@ import { encryptionOf } from "../backup-encryption.ts";
 import { durationMs } from "../config/forms.ts";
 import type { Config } from "../config/settings.ts";
 import { openedLater, openLogFiles } from "../log-shipping/log-files.ts";
-import { openPlace } from "../open-place.ts";
+import { openArchiveStore } from "../open-archive-store.ts";
 import type { Archive } from "../storage/archive/archive.ts";
 import { objectsFolderOf } from "../storage/live-files/object-files.ts";
 import { unawaited } from "../util/uncaught.ts";
@@ -21,7 +21,7 @@ export interface OpenObjectLog {
   log: ObjectLog;
   catalog: Catalog;
   files: Archive;
-  /** Resolves when the catalog has everything that is at the place. */
+  /** Resolves when the catalog has everything that is in the store. */
   ready: () => Promise<void>;
   /** The folder of the namespaces of objects. */
   folder: string;
@@ -30,7 +30,7 @@ export interface OpenObjectLog {
   close: () => Promise<void>;
 }
 
-/** Opens the log of objects; undefined if `object-log` is not set. If the place cannot be reached, the log retries. */
+/** Opens the log of objects; undefined if `object-log` is not set. If the store cannot be reached, the log retries. */
 export async function openObjectLog(
   config: Config,
   dataDir: string,
@@ -41,10 +41,10 @@ export async function openObjectLog(
   mkdirSync(own, { recursive: true, mode: 0o700 });
   const folder = objectsFolderOf(dataDir);
   const notes = join(own, "replacing");
-  const place = await openPlace(config.backupFolder, config, "--backup-folder");
+  const store = await openArchiveStore(config.backupFolder, config, "--backup-folder");
   const catalog = openCatalog(join(own, "catalog.db"), logger);
-  const files = openedLater(place.shown, async () => {
-    const opened = await openLogFiles(place.files, encryptionOf(config), {
+  const files = openedLater(store.shown, async () => {
+    const opened = await openLogFiles(store.files, encryptionOf(config), {
       isWriter: true,
       prefix: logPrefix,
     });
@@ -52,7 +52,7 @@ export async function openObjectLog(
     return opened;
   });
   const ready = async (): Promise<void> => {
-    await files.read(`${logPrefix}key.json`); // the first use opens the place
+    await files.read(`${logPrefix}key.json`); // the first use opens the store
   };
   const log = new ObjectLog({ folder, catalog, files, ready, everyMs: durationMs(config.objectLog), logger });
   for (const file of finishReplacements(folder, notes)) log.noteReplaced(file);
@@ -66,7 +66,7 @@ export async function openObjectLog(
     await stopPruning();
     await log.close();
     catalog.close();
-    await place.close();
+    await store.close();
   };
   return { log, catalog, files, ready, folder, notes, close };
 }

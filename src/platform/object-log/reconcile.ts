@@ -5,7 +5,7 @@ import type { Catalog } from "./catalog.ts";
 import { parseSegmentPath, readSegment, segmentsIn } from "./segment.ts";
 
 /**
- * Adds segments and bases to a catalog that are at the place of the log and not in the catalog yet. Throws a
+ * Adds segments and bases to a catalog that are in the store of the log and not in the catalog yet. Throws a
  * BackupError that names a missing or damaged segment.
  */
 export async function reconcile(catalog: Catalog, files: Archive): Promise<void> {

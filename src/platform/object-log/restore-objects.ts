@@ -11,7 +11,7 @@ import { stampAt } from "./stamps.ts";
 
 /**
  * Restores all objects and D1 databases to a time, or to the last change, into a new data folder. Returns
- * undefined if the place has no log of objects. Throws a BackupError that names a missing or damaged part of
+ * undefined if the store has no log of objects. Throws a BackupError that names a missing or damaged part of
  * the log.
  */
 export async function restoreObjectLog(

@@ -33,7 +33,7 @@ export interface ObjectSegmentName {
   digest: string;
 }
 
-/** The path of the log of objects at its place. */
+/** The path of the log of objects at its store. */
 export const logPrefix = "object-log/";
 const segmentsPrefix = `${logPrefix}segments/`;
 const namePattern = /\/(\d{10})-([\da-f]{16})-([\da-f]{32})\.zst$/;
@@ -45,7 +45,7 @@ const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 
 const stamp = z.string().regex(/^[\da-f]{16}$/);
-/** Checked, because anyone who can write to the place can write any entry with the right digest. */
+/** Checked, because anyone who can write to the store can write any entry with the right digest. */
 const entries = z
   .array(
     z.object({

@@ -12,7 +12,7 @@ const file = { namespace: "a".repeat(32), name: `${"b".repeat(64)}.1.sqlite` };
 
 it("does not wait for dropped entries, and records their gap in the log", async () => {
   const folder = mkdtempSync(join(tmpdir(), "selvedge-shipper-"));
-  const files = new FolderArchive(join(folder, "place"));
+  const files = new FolderArchive(join(folder, "store"));
   const catalog = new Catalog(join(folder, "catalog.db"));
   const shipper = new Shipper({ catalog, files, ready: async () => {}, statesOf: () => [] });
   const entry = (kind: Entry["kind"], ms: number): Entry => {

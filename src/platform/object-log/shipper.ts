@@ -6,7 +6,7 @@ import { writeSegment, type Entry } from "./segment.ts";
 export interface EntryShipperOptions {
   catalog: Catalog;
   files: Archive;
-  /** Resolves when the catalog has everything that is at the place. */
+  /** Resolves when the catalog has everything that is in the store. */
   ready: () => Promise<void>;
   /** The current states of these files. */
   statesOf: (files: readonly ObjectFile[]) => (ObjectFile & { state: FileState })[];
@@ -14,13 +14,13 @@ export interface EntryShipperOptions {
 
 const segmentBytesMax = 16 * 1024 * 1024;
 
-/** Writes entries to the place of the log, several in one segment, one segment at a time. */
+/** Writes entries to the store of the log, several in one segment, one segment at a time. */
 export class Shipper {
   readonly #options: EntryShipperOptions;
   #waiting: Entry[] = [];
   #bytes = 0;
   #pushed = 0;
-  /** All entries up to this number are at the place or were dropped. */
+  /** All entries up to this number are in the store or were dropped. */
   shipped = 0;
   #current: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -56,7 +56,7 @@ export class Shipper {
     return filesOf(dropped);
   }
 
-  /** Resolves when all entries that were pushed before are at the place. Concurrent calls share a segment. */
+  /** Resolves when all entries that were pushed before are in the store. Concurrent calls share a segment. */
   async ship(): Promise<void> {
     this.#next ??= this.#begin();
     return this.#next;

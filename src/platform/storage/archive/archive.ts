@@ -43,9 +43,9 @@ export interface NewArchive {
 }
 
 /** The location of backups: a folder of folders, or a prefix of a bucket. */
-export interface ArchivePlace {
+export interface ArchiveStore {
   readonly shown: string;
-  /** Begins an archive. Throws BackupError if one with this name exists or the place cannot be written. */
+  /** Begins an archive. Throws BackupError if one with this name exists or the store cannot be written. */
   begin(name: string): Promise<NewArchive>;
   /** The files of a complete archive with the text of its manifest. Throws BackupError if there is none. */
   open(name: string): Promise<{ files: Archive; manifest: string }>;
@@ -54,7 +54,7 @@ export interface ArchivePlace {
   remove(name: string): Promise<void>;
   /** Removes the files of unfinished attempts to make this backup. Call it only when none is running. */
   removeAttempts(name: string): Promise<void>;
-  /** Other files at the place, such as the shipped log. */
+  /** Other files in the store, such as the shipped log. */
   readonly files: Archive;
   close(): Promise<void>;
 }

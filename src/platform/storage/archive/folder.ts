@@ -3,7 +3,7 @@ import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { orphanAgeMs } from "../blobs.ts";
 import { syncPath } from "../durability.ts";
-import type { Archive, ArchivedFile, ArchivePlace, ListedFile, NewArchive } from "./archive.ts";
+import type { Archive, ArchivedFile, ArchiveStore, ListedFile, NewArchive } from "./archive.ts";
 import { BackupError, damaged } from "./errors.ts";
 import { bytesOf, digestFile, digestLine, manifestFile, openArchive } from "./manifest-files.ts";
 
@@ -71,7 +71,7 @@ export class FolderArchive implements Archive {
 }
 
 /** A folder of backups, each in a folder with its name. */
-export class FolderPlace implements ArchivePlace {
+export class FolderArchiveStore implements ArchiveStore {
   readonly shown: string;
   readonly files: Archive;
 

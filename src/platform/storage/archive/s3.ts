@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { orphanAgeMs } from "../blobs.ts";
 import type { S3Store } from "../blobs/s3-store.ts";
 import { S3Fault } from "../blobs/s3-xml.ts";
-import type { Archive, ArchivedFile, ArchivePlace, ListedFile, NewArchive } from "./archive.ts";
+import type { Archive, ArchivedFile, ArchiveStore, ListedFile, NewArchive } from "./archive.ts";
 import { BackupError } from "./errors.ts";
 import { removeAll } from "./remove-all.ts";
 import {
@@ -56,7 +56,7 @@ export class S3Archive implements Archive {
  * `NAME/run-…/`, and then the manifest, which names the attempt. So attempts do not disturb each other, and an
  * archive without a manifest is no backup.
  */
-export class S3Place implements ArchivePlace {
+export class S3ArchiveStore implements ArchiveStore {
   readonly shown: string;
   readonly files: Archive;
   readonly #store: S3Store;

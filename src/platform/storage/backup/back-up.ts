@@ -40,8 +40,8 @@ const leftOut = ["finished pictures and other caches", "logs", "leases and live 
 
 /** Makes a complete backup, or none. Order: rows, blobs that they name, objects, files, manifest. */
 export async function backUp(input: BackupInput): Promise<Manifest> {
-  const { place, name } = input.target;
-  const archive = await place.begin(name);
+  const { store, name } = input.target;
+  const archive = await store.begin(name);
   try {
     const manifest = await write(input, archive.files);
     await archive.complete(textOf(manifest));

@@ -1,5 +1,5 @@
 import { schemaVersions, tooNew } from "../migrations/migrate.ts";
-import type { Archive, ArchivePlace, Part } from "../archive/archive.ts";
+import type { Archive, ArchiveStore, Part } from "../archive/archive.ts";
 import type { PartList } from "../archive/part-list.ts";
 import { BackupError } from "../archive/errors.ts";
 
@@ -33,15 +33,15 @@ export interface Manifest {
 
 export const textOf = (manifest: Manifest): string => `${JSON.stringify(manifest, null, 2)}\n`;
 
-/** A backup by its name at a place. */
+/** A backup by its name in a store. */
 export interface BackupAt {
-  place: ArchivePlace;
+  store: ArchiveStore;
   name: string;
 }
 
 /** Opens a backup that this program can restore. */
-export async function openBackup({ place, name }: BackupAt): Promise<{ files: Archive; manifest: Manifest }> {
-  const { files, manifest: text } = await place.open(name);
+export async function openBackup({ store, name }: BackupAt): Promise<{ files: Archive; manifest: Manifest }> {
+  const { files, manifest: text } = await store.open(name);
   const manifest = JSON.parse(text) as Manifest;
   const { schema, written_by: writtenBy } = manifest;
   if (manifest.format !== 1 || !schemaVersions.includes(schema))

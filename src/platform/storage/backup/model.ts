@@ -21,7 +21,7 @@ export interface Table {
 }
 
 /**
- * Tables that belong to running nodes, the place of the blobs, and the notes of the migrations. Tables that
+ * Tables that belong to running nodes, the location of the blobs, and the notes of the migrations. Tables that
  * only PostgreSQL has are for nodes that share a database (leases, the change log, blobs), and stay out too.
  */
 export const leftOutTables: readonly string[] = [

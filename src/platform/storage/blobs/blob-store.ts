@@ -20,7 +20,7 @@ export interface Listed {
   ageMs: number;
 }
 
-/** A place for blobs that all nodes share. Names are never written with different content. */
+/** A store of blobs that all nodes share. Names are never written with different content. */
 export interface BlobStore {
   readonly kind: "s3" | "postgres";
   /** Larger content is rejected with `BlobTooLarge`. */

@@ -6,7 +6,7 @@ import type { Storage } from "../storage.ts";
 import { missing } from "./incoming.ts";
 
 /** The location of an installation's blobs, as the database records it. */
-export interface BlobPlace {
+export interface BlobLocation {
   /** `files`, `files:FOLDER_ID`, `postgres`, or `s3://BUCKET/PREFIX`. */
   id: string;
   /** The location in messages for the operator. */
@@ -14,10 +14,10 @@ export interface BlobPlace {
 }
 
 /**
- * The place of blobs in a folder. SQLite is in the data folder too, so both move together; with PostgreSQL, the
+ * The location of blobs in a folder. SQLite is in the data folder too, so both move together; with PostgreSQL, the
  * id of the folder distinguishes it from those of other nodes.
  */
-export async function placeOfFiles(engine: Storage["engine"], folder: string): Promise<BlobPlace> {
+export async function locationOfFiles(engine: Storage["engine"], folder: string): Promise<BlobLocation> {
   if (engine === "sqlite") return { id: "files", shown: "files" };
   const path = join(folder, "id");
   let id = await readFile(path, "utf8").catch(missing);
@@ -28,16 +28,16 @@ export async function placeOfFiles(engine: Storage["engine"], folder: string): P
   return { id: `files:${id.trim()}`, shown: `${hostname()}:${resolve(folder)}` };
 }
 
-/** Records the place at the first start. Returns the recorded place. */
-export async function claimPlace(storage: Storage, place: BlobPlace): Promise<BlobPlace> {
-  const find = async (): Promise<BlobPlace | undefined> =>
+/** Records the location at the first start. Returns the recorded location. */
+export async function claimLocation(storage: Storage, location: BlobLocation): Promise<BlobLocation> {
+  const find = async (): Promise<BlobLocation | undefined> =>
     storage.read.selectFrom("blob_place").select(["id", "shown"]).executeTakeFirst();
   const found = await find();
   if (found !== undefined) return found;
   await storage.write((trx) =>
     trx
       .insertInto("blob_place")
-      .values({ of: "blobs", ...place })
+      .values({ of: "blobs", ...location })
       .onConflict((conflict) => conflict.doNothing())
       .execute(),
   );
@@ -45,12 +45,12 @@ export async function claimPlace(storage: Storage, place: BlobPlace): Promise<Bl
 }
 
 /** Records the location of the blobs for all later starts on this database. */
-export async function recordPlace(storage: Storage, place: BlobPlace): Promise<void> {
+export async function recordLocation(storage: Storage, location: BlobLocation): Promise<void> {
   await storage.write((trx) =>
     trx
       .insertInto("blob_place")
-      .values({ of: "blobs", ...place })
-      .onConflict((conflict) => conflict.column("of").doUpdateSet(place))
+      .values({ of: "blobs", ...location })
+      .onConflict((conflict) => conflict.column("of").doUpdateSet(location))
       .execute(),
   );
 }

@@ -1,6 +1,6 @@
 import { buffer, text } from "node:stream/consumers";
 import { z } from "zod";
-import type { Archive, ArchivePlace, NewArchive } from "./archive.ts";
+import type { Archive, ArchiveStore, NewArchive } from "./archive.ts";
 import { EncryptedArchive } from "./encrypted-archive.ts";
 import { BackupError, damaged } from "./errors.ts";
 import { bytesOf, manifestFile } from "./manifest-files.ts";
@@ -19,25 +19,25 @@ export interface Encryption {
 const envelope = z.object({ encryption: z.literal(1), key: wrappedKey, manifest: z.base64() });
 
 /**
- * A place whose archives are encrypted. Each has a random key, which its manifest contains, encrypted with the
+ * A store whose archives are encrypted. Each has a random key, which its manifest contains, encrypted with the
  * passphrase.
  */
-export class EncryptedPlace implements ArchivePlace {
+export class EncryptedArchiveStore implements ArchiveStore {
   readonly shown: string;
   /** Not encrypted by this class. */
   readonly files: Archive;
-  readonly #place: ArchivePlace;
+  readonly #store: ArchiveStore;
   readonly #encryption: Encryption;
 
-  constructor(place: ArchivePlace, encryption: Encryption) {
-    this.shown = place.shown;
-    this.files = place.files;
-    this.#place = place;
+  constructor(store: ArchiveStore, encryption: Encryption) {
+    this.shown = store.shown;
+    this.files = store.files;
+    this.#store = store;
     this.#encryption = encryption;
   }
 
   async begin(name: string): Promise<NewArchive> {
-    const archive = await this.#place.begin(name);
+    const archive = await this.#store.begin(name);
     const { passphrase } = this.#encryption;
     if (passphrase === undefined) return archive;
     const { key, wrapped } = await newKey(passphrase);
@@ -53,7 +53,7 @@ export class EncryptedPlace implements ArchivePlace {
   }
 
   async open(name: string): Promise<{ files: Archive; manifest: string }> {
-    const { files, manifest } = await this.#place.open(name);
+    const { files, manifest } = await this.#store.open(name);
     const { passphrase } = this.#encryption;
     const facts = objectIn(manifest);
     if (facts === undefined) throw damaged(manifestFile, "is no JSON object");
@@ -70,10 +70,10 @@ export class EncryptedPlace implements ArchivePlace {
     return { files: new EncryptedArchive(files, key), manifest: plain };
   }
 
-  names = (): Promise<string[]> => this.#place.names();
-  remove = (name: string): Promise<void> => this.#place.remove(name);
-  removeAttempts = (name: string): Promise<void> => this.#place.removeAttempts(name);
-  close = (): Promise<void> => this.#place.close();
+  names = (): Promise<string[]> => this.#store.names();
+  remove = (name: string): Promise<void> => this.#store.remove(name);
+  removeAttempts = (name: string): Promise<void> => this.#store.removeAttempts(name);
+  close = (): Promise<void> => this.#store.close();
 }
 
 /**
