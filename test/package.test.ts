@@ -1,15 +1,15 @@
 import { execFile, execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { blocksOf } from "./helpers/blocks.ts";
 import { npm } from "./clients/programs/packages.ts";
-import { files } from "./helpers/sources.ts";
+import { installPacked } from "./helpers/packed.ts";
 import { serve, temporaryFolder, type ServerProcess } from "./helpers/process.ts";
 
-/** The npm package, made in a copy of the clone, because packing replaces package.json for a moment. */
+/** The copy of the clone that makes the npm package. */
 const clone = temporaryFolder();
 /** An empty project with the package, as `npm install` installs it. */
 const project = temporaryFolder();
@@ -19,14 +19,7 @@ const program = join(project, "node_modules/selvedge/bin/selvedge.js");
 let server: ServerProcess | undefined;
 
 beforeAll(async () => {
-  for (const file of files) cpSync(file, join(clone, file));
-  symlinkSync(resolve("node_modules"), join(clone, "node_modules"));
-  const folder = temporaryFolder();
-  await run("npm", ["pack", "--pack-destination", folder], { cwd: clone });
-  const [tarball] = readdirSync(folder);
-  writeFileSync(join(project, "package.json"), '{ "name": "empty", "private": true }');
-  const options = ["--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
-  await run("npm", ["install", ...options, join(folder, tarball!)], { cwd: project });
+  await installPacked(clone, temporaryFolder(), project);
   server = await serve(["--ephemeral"], { SELVEDGE_API_TOKEN: token }, [], program);
 }, 300_000);
 afterAll(async () => {
@@ -109,7 +102,8 @@ it("can be imported by a program in TypeScript", async () => {
   expect((await run(process.execPath, [file], { cwd: project })).stdout).toMatch(/^404 [0-9a-f]{32}$/);
 });
 
-it("tests with its runner of node:test, and runs a command with a platform", async () => {
+/** A test that uses the runner of node:test. */
+function kitTest(): string {
   const file = join(project, "kit.test.mjs");
   writeFileSync(
     file,
@@ -118,6 +112,11 @@ it("tests with its runner of node:test, and runs a command with a platform", asy
      const edge = selvedge();
      test("calls nothing", () => assertCalledOnly(edge()));`,
   );
+  return file;
+}
+
+it("tests with its runner of node:test, and runs a command with a platform", async () => {
+  const file = kitTest();
   await run(process.execPath, [program, "run", "--", process.execPath, file], { cwd: project });
 });
 
@@ -180,6 +179,5 @@ if (older !== undefined)
 if (older !== undefined)
   it("tests on an older Node, with the package node beside it for the platform", async () => {
     symlinkSync(resolve("node_modules/node"), join(project, "node_modules/node"));
-    const file = join(project, "kit.test.mjs");
-    expect((await run(older, ["--test", file], { cwd: project })).stdout).toMatch(/pass 1\n/);
+    expect((await run(older, ["--test", kitTest()], { cwd: project })).stdout).toMatch(/pass 1\n/);
   });
