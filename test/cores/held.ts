@@ -13,15 +13,18 @@ export function portsHeld(pid: number, listenerPort: number): Set<number> {
     }
     const held = new Set<number>();
     for (const line of readFileSync(`/proc/${pid}/net/tcp`, "latin1").split("\n").slice(1)) {
-      const [, local, remote, , , , , , , inode] = line.trim().split(/\s+/);
-      if (inode !== undefined && inodes.has(inode) && portOf(local!) === listenerPort)
-        held.add(portOf(remote!));
+      const [, local, remote, state, , , , , , inode] = line.trim().split(/\s+/);
+      if (inode === undefined || state === listening || !inodes.has(inode)) continue;
+      if (portOf(local!) === listenerPort) held.add(portOf(remote!));
     }
     return held;
   } catch {
     return new Set();
   }
 }
+
+/** The state of a socket that listens, which every edge process has from its start. */
+const listening = "0A";
 
 const portOf = (address: string): number => Number.parseInt(address.split(":")[1]!, 16);
 

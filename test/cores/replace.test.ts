@@ -17,7 +17,7 @@ it(
   async () => {
     using program = new Program();
     program.install("first");
-    const limits = ["--process-start-seconds", "8", "--database-wait-seconds", "0"];
+    const limits = ["--process-start-seconds", "10", "--database-wait-seconds", "0"];
     await using cores = await startCores(2, limits, program.path);
     await cores.addName("www");
     const stop = visitAllTheTime(cores.server.ready.edge, host, 4);

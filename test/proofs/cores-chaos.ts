@@ -11,7 +11,12 @@ const seed = Number(process.argv[3] ?? 1);
 const edges = 3;
 
 await using cores = await startCores(edges);
-const report = await new Chaos(cores, { seconds, perSecond: 200, seed, everyMsMax: 3000 }).run();
+const logBytes = 4000;
+const ended = cores.server.exited.then((code) => {
+  throw new Error(`The node has ended (${code}): ${cores.server.stderr().slice(-logBytes)}`);
+});
+const chaos = new Chaos(cores, { seconds, perSecond: 200, seed, everyMsMax: 3000 });
+const report = await Promise.race([chaos.run(), ended]);
 const { failures, stale, ...figures } = report;
 const counts = { failures: failures.length, stale: stale.length };
 process.stdout.write(`${JSON.stringify({ seed, ...figures, ...counts }, null, 2)}\n`);
