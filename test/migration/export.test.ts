@@ -92,7 +92,7 @@ describe("of a whole account", () => {
       for (const { type, name } of records) {
         const asked = name === "@" ? zoneName : `${name}.${zoneName}`.replace("*", "any");
         const [copied, original] = await Promise.all([dig(other, asked, type), dig(account, asked, type)]);
-        // Proxied names lead to the edge of their own place.
+        // Proxied names lead to the edge of their own account.
         if (name === "www") expect(copied.length).toBe(original.length);
         else expect(copied, asked).toEqual(original);
         expect(original.length, asked).toBeGreaterThan(0);

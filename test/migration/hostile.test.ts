@@ -7,7 +7,7 @@ import { afterEach, expect, it } from "vitest";
 import { Client } from "../../src/cli/migration/account/client.ts";
 import { cursorPagesOf } from "../../src/cli/migration/account/lists.ts";
 import { path } from "../../src/cli/migration/account/path.ts";
-import { findPlace } from "../../src/cli/migration/account/place.ts";
+import { findAccount } from "../../src/cli/migration/account/account.ts";
 import { readDocument } from "../../src/cli/migration/document.ts";
 import { printable } from "../../src/cli/migration/failure.ts";
 import { temporaryFolder } from "../helpers/process.ts";
@@ -72,7 +72,7 @@ it("a list that repeats its cursor ends with an error", async () => {
 it("a zone needs a name of DNS and an id", async () => {
   const zone = { id: "a".repeat(32), name: "../../etc", account: { id: "b".repeat(32) } };
   const client = await clientOf((_, response) => response.end(json([zone])));
-  await expect(findPlace(client, "b".repeat(32), undefined)).rejects.toThrow("Expected a zone");
+  await expect(findAccount(client, "b".repeat(32), undefined)).rejects.toThrow("Expected a zone");
 });
 
 it("control characters never reach the terminal", () => {

@@ -233,7 +233,7 @@ describe("diff", () => {
     expect(process.exitCode).toBeUndefined();
   });
 
-  it("compares a place with a file", async () => {
+  it("compares an account with a file", async () => {
     expect(await commands.run("diff", file, "selvedge")).toContain("no differences");
   });
 

@@ -1,6 +1,6 @@
 import { objectsIn } from "./account/lists.ts";
 import { path } from "./account/path.ts";
-import type { AccountPlace } from "./account/place.ts";
+import type { Account } from "./account/account.ts";
 import { CallRefused, printable } from "./failure.ts";
 import type { LeftOut } from "./product.ts";
 
@@ -49,7 +49,7 @@ const secretInZone: readonly Secret[] = [
   [
     "certificate_packs",
     "ssl/certificate_packs?status=all",
-    "certificates are issued again for the new place",
+    "certificates are issued again for the new account",
   ],
 ];
 const secretInAccount: readonly Secret[] = [
@@ -61,11 +61,11 @@ const secretInAccount: readonly Secret[] = [
 type Secret = readonly [product: string, path: string, why: string, list?: string | undefined];
 
 /** The resources of an account that cannot be imported, by name and count. */
-export async function readAbsentProducts(place: AccountPlace): Promise<LeftOut[]> {
+export async function readAbsentProducts(account: Account): Promise<LeftOut[]> {
   const found: LeftOut[] = [];
   const closed = new Set<string>();
   const look = async (zone: string | undefined, [product, at, reason, list]: Secret): Promise<void> => {
-    const items = await itemsAt(place, at, list);
+    const items = await itemsAt(account, at, list);
     if (items === "closed") closed.add(product);
     else if (items.count > 0)
       found.push({ product, ...(zone === undefined ? {} : { zone }), ...items, why: reason });
@@ -76,11 +76,11 @@ export async function readAbsentProducts(place: AccountPlace): Promise<LeftOut[]
     `${base}/${from}`,
     ...more,
   ];
-  for (const { id, name } of place.zones)
+  for (const { id, name } of account.zones)
     for (const each of [...inZone.map(absent), ...secretInZone])
       await look(name, under(path`/zones/${id}`, each));
   for (const each of [...inAccount.map(absent), ...secretInAccount])
-    await look(undefined, under(path`/accounts/${place.accountId}`, each));
+    await look(undefined, under(path`/accounts/${account.accountId}`, each));
   if (closed.size > 0)
     found.push({
       product: "unknown",
@@ -92,7 +92,7 @@ export async function readAbsentProducts(place: AccountPlace): Promise<LeftOut[]
 }
 
 async function itemsAt(
-  { client }: AccountPlace,
+  { client }: Account,
   at: string,
   list: string | undefined,
 ): Promise<{ names: string[]; count: number } | "closed"> {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { AccountPlace } from "./account/place.ts";
+import type { Account } from "./account/account.ts";
 import { compareResources, type ResourceDifference } from "./compare.ts";
 import type { Document } from "./document.ts";
 import { MigrationError, printable, UncertainError } from "./failure.ts";
@@ -27,25 +27,25 @@ const passesMax = 6;
 const pauseMs = 1000;
 
 /**
- * The steps that make the place like the document, without making them. Resources that only the place has are removed
+ * The steps that make the account like the document, without making them. Resources that only the account has are removed
  * with `prune`, and kept without it.
  */
-export async function plan(document: Document, place: AccountPlace, prune: boolean): Promise<ApplyStep[]> {
+export async function plan(document: Document, account: Account, prune: boolean): Promise<ApplyStep[]> {
   const steps: ApplyStep[] = [];
   for (const product of productsOf(document)) {
-    const work = await workOf(document, place, product);
+    const work = await workOf(document, account, product);
     steps.push(...work.differences.map((difference) => stepOf(product, difference, prune)));
   }
   return steps;
 }
 
 /**
- * Makes the place like the document. Each pass compares both and writes the differences, so a repeated call continues,
+ * Makes the account like the document. Each pass compares both and writes the differences, so a repeated call continues,
  * and the next pass detects a write whose answer was lost. Ends when nothing differs, or when a pass changes nothing.
  */
 export async function apply(
   document: Document,
-  place: AccountPlace,
+  account: Account,
   prune: boolean,
   report: (step: ApplyStep) => void,
 ): Promise<Applied> {
@@ -56,7 +56,7 @@ export async function apply(
     failures = [];
     try {
       for (const product of productsOf(document))
-        await applyProduct(document, place, product, prune, failures, (step) => {
+        await applyProduct(document, account, product, prune, failures, (step) => {
           done.push(step);
           report(step);
         });
@@ -87,8 +87,8 @@ interface Work {
   differences: ResourceDifference[];
 }
 
-async function workOf(document: Document, place: AccountPlace, product: Product): Promise<Work> {
-  const existing = await readResources(place, product);
+async function workOf(document: Document, account: Account, product: Product): Promise<Work> {
+  const existing = await readResources(account, product);
   const byKey = keyed(existing);
   const wanted = document.resources
     .filter((resource) => resource.product === product.name)
@@ -102,13 +102,13 @@ async function workOf(document: Document, place: AccountPlace, product: Product)
 
 async function applyProduct(
   document: Document,
-  place: AccountPlace,
+  account: Account,
   product: Product,
   prune: boolean,
   failures: Failure[],
   report: (step: ApplyStep) => void,
 ): Promise<void> {
-  const { wanted, existing, differences } = await workOf(document, place, product);
+  const { wanted, existing, differences } = await workOf(document, account, product);
   // Removals come first: a name with addresses can have no CNAME.
   const order = differences.toSorted(
     (a, b) => Number(b.kind === "only in B") - Number(a.kind === "only in B"),
@@ -117,11 +117,11 @@ async function applyProduct(
     const step = stepOf(product, difference, prune);
     if (step.action === "keep") continue;
     try {
-      const zone = zoneFor(place, product, difference.zone);
+      const zone = zoneFor(account, product, difference.zone);
       const key = keyOf(difference);
       const before = existing.get(key);
-      if (step.action === "remove") await product.remove!({ place, zone }, before!);
-      else await product.write({ place, zone }, wanted.get(key)!.value, before);
+      if (step.action === "remove") await product.remove!({ account, zone }, before!);
+      else await product.write({ account, zone }, wanted.get(key)!.value, before);
       report(step);
     } catch (error) {
       if (error instanceof UncertainError || !(error instanceof MigrationError)) throw error;
@@ -131,13 +131,9 @@ async function applyProduct(
 }
 
 /** A zone that is still to be created has no id. */
-function zoneFor(
-  place: AccountPlace,
-  product: Product,
-  name: string | undefined,
-): { id: string; name: string } {
+function zoneFor(account: Account, product: Product, name: string | undefined): { id: string; name: string } {
   if (name === undefined || product.name === "zone") return { id: "", name: name ?? "" };
-  return place.zone(name);
+  return account.zone(name);
 }
 
 function stepOf(

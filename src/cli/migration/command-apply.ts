@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { apply, emptySecrets, plan, showStep, type ApplyStep } from "./apply.ts";
-import { groupsOf, openPlace, placeVariables, rateOf, tell } from "./command-places.ts";
+import { groupsOf, openAccount, profileOf, rateOf, tell } from "./command-accounts.ts";
 import { readDocument, type Document } from "./document.ts";
 
 interface ApplyOptions {
@@ -12,12 +12,12 @@ interface ApplyOptions {
   json?: boolean;
 }
 
-/** `apply`: makes an installation like a file. */
+/** `apply`: makes an account like a file. */
 export function registerApplyCommand(program: Command): void {
   program
     .command("apply <file>")
-    .description("print the steps that make an installation like a file of import; with --yes, make them")
-    .option("--to <place>", "the place to change", "selvedge")
+    .description("print the steps that make an account like a file of import; with --yes, make them")
+    .option("--to <profile>", "the profile of the account to change", "selvedge")
     .option("--include <groups>", "some of the file's groups")
     .option("--prune", "also remove what the file does not have, in its zones and groups")
     .option("--yes", "make the steps")
@@ -26,15 +26,15 @@ export function registerApplyCommand(program: Command): void {
     .action(async (file: string, options: ApplyOptions) => {
       const document = chosen(readDocument(file), options.include);
       const zones = document.zones.map(({ name }) => name);
-      const place = await openPlace(
-        placeVariables(options.to, process.env),
+      const account = await openAccount(
+        profileOf(options.to, process.env),
         zones,
         { callsPerSecond: rateOf(options.rate, options.to), report: tell },
         true,
       );
       const prune = options.prune === true;
-      if (options.yes === true) await make(document, place, prune, options.json === true);
-      else printPlan(await plan(document, place, prune), document, options.json === true);
+      if (options.yes === true) await make(document, account, prune, options.json === true);
+      else printPlan(await plan(document, account, prune), document, options.json === true);
     });
 }
 
@@ -57,11 +57,11 @@ function printPlan(steps: readonly ApplyStep[], document: Document, json: boolea
 
 async function make(
   document: Document,
-  place: Parameters<typeof apply>[1],
+  account: Parameters<typeof apply>[1],
   prune: boolean,
   json: boolean,
 ): Promise<void> {
-  const { done, failures } = await apply(document, place, prune, (step) => {
+  const { done, failures } = await apply(document, account, prune, (step) => {
     if (!json) print(showStep(step));
   });
   const secrets = emptySecrets(document);

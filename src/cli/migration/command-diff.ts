@@ -1,19 +1,11 @@
 import type { Command } from "commander";
-import {
-  groupsOf,
-  isFile,
-  openPlace,
-  placeVariables,
-  rateOf,
-  tell,
-  type PlaceVariables,
-} from "./command-places.ts";
+import { groupsOf, isFile, openAccount, profileOf, rateOf, tell, type Profile } from "./command-accounts.ts";
 import { compareDocuments, type ResourceDifference } from "./compare.ts";
 import { compareAnswers, nameServersOf, type AnswerDifference } from "./dns-answers.ts";
 import { readDocument, type Document } from "./document.ts";
 import { MigrationError, printable } from "./failure.ts";
 import { groups, type Group } from "./product.ts";
-import { readPlace } from "./read.ts";
+import { readAccount } from "./read.ts";
 
 interface DiffOptions {
   zone?: string[];
@@ -23,14 +15,14 @@ interface DiffOptions {
   json?: boolean;
 }
 
-/** `diff`: compares two places, or a place and a file. Ends with 1 if something differs. */
+/** `diff`: compares two accounts, or an account and a file. Ends with 1 if something differs. */
 export function registerDiffCommand(program: Command): void {
   program
     .command("diff <a> <b>")
-    .description("compare two of: cloudflare, selvedge, a place of yours, a file of import")
+    .description("compare two of: cloudflare, selvedge, a profile of yours, a file of import")
     .option("--zone <names...>", "the zones; those of the file, or all")
     .option("--include <groups>", `some of ${groups.join(",")}; those of the file, or all`)
-    .option("--dns", "also ask the name servers of both places for every name")
+    .option("--dns", "also ask the name servers of both accounts for every name")
     .option("--rate <calls>", "calls per second; 0 for no limit; by default 4, without limit for selvedge")
     .option("--json", "print JSON")
     .action(async (a: string, b: string, options: DiffOptions) => {
@@ -50,7 +42,7 @@ export function registerDiffCommand(program: Command): void {
 
 interface Side {
   document: Document;
-  variables: PlaceVariables | undefined;
+  profile: Profile | undefined;
 }
 
 async function readSides(names: readonly [string, string], options: DiffOptions): Promise<[Side, Side]> {
@@ -61,11 +53,11 @@ async function readSides(names: readonly [string, string], options: DiffOptions)
     options.include === undefined ? (fixed?.include ?? groupsOf(undefined)) : groupsOf(options.include);
   const side = async (index: 0 | 1): Promise<Side> => {
     const file = files[index];
-    if (file !== undefined) return { document: narrowed(file, zones, include), variables: undefined };
-    const variables = placeVariables(names[index], process.env);
+    if (file !== undefined) return { document: narrowed(file, zones, include), profile: undefined };
+    const profile = profileOf(names[index], process.env);
     const client = { callsPerSecond: rateOf(options.rate, names[index]), report: tell };
-    const place = await openPlace(variables, zones, client, true);
-    return { document: await readPlace(place, variables.baseUrl, include, () => {}), variables };
+    const account = await openAccount(profile, zones, client, true);
+    return { document: await readAccount(account, profile.baseUrl, include, () => {}), profile };
   };
   return [await side(0), await side(1)];
 }
@@ -87,8 +79,8 @@ function narrowed(
 
 async function answersOf(sides: readonly [Side, Side]): Promise<AnswerDifference[]> {
   const [a, b] = sides;
-  if (a.variables === undefined || b.variables === undefined)
-    throw new MigrationError("Expected two places for --dns: a file answers no queries");
+  if (a.profile === undefined || b.profile === undefined)
+    throw new MigrationError("Expected two profiles for --dns: a file answers no queries");
   const zones = a.document.zones.filter(({ name }) => b.document.zones.some((other) => other.name === name));
   const differences: AnswerDifference[] = [];
   for (const { name } of zones) {

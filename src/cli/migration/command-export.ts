@@ -2,13 +2,13 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Option, Argument, type Command } from "commander";
 import { clock } from "../../platform/timers/clock.ts";
-import { groupsOf, isFile, openPlace, placeVariables, rateOf, tell } from "./command-places.ts";
+import { groupsOf, isFile, openAccount, profileOf, rateOf, tell } from "./command-accounts.ts";
 import { readDocument, type Document } from "./document.ts";
 import { exportTerraform } from "./export/terraform.ts";
 import { exportZoneFiles } from "./export/zone-files.ts";
 import { printable } from "./failure.ts";
 import { groups } from "./product.ts";
-import { readPlace } from "./read.ts";
+import { readAccount } from "./read.ts";
 
 interface ExportOptions {
   out: string;
@@ -18,13 +18,15 @@ interface ExportOptions {
 }
 const formats = ["terraform", "zones"] as const;
 
-/** `export`: writes a place, or a file of import, as Terraform or as zone files. */
+/** `export`: writes an account, or a file of import, as Terraform or as zone files. */
 export function registerExportCommand(program: Command): void {
   program
     .command("export")
     .addArgument(new Argument("<format>").choices(formats))
-    .argument("<from>", "cloudflare, selvedge, a place of yours, or a file of import")
-    .description("write a place or a file of import for Terraform (provider cloudflare 5), or as zone files")
+    .argument("<from>", "cloudflare, selvedge, a profile of yours, or a file of import")
+    .description(
+      "write an account or a file of import for Terraform (provider cloudflare 5), or as zone files",
+    )
     .requiredOption("--out <folder>", "the folder to write to")
     .option("--zone <names...>", "the zones; all by default")
     .addOption(new Option("--include <groups>", `some of ${groups.join(",")}; all by default`))
@@ -45,9 +47,9 @@ async function readFrom(
   name: string,
   { zone, include, rate }: { zone?: string[]; include: string | undefined; rate?: string },
 ): Promise<Document> {
-  const variables = placeVariables(name, process.env);
-  const place = await openPlace(variables, zone, { callsPerSecond: rateOf(rate, name), report: tell });
-  return readPlace(place, variables.baseUrl, groupsOf(include), () => {});
+  const profile = profileOf(name, process.env);
+  const account = await openAccount(profile, zone, { callsPerSecond: rateOf(rate, name), report: tell });
+  return readAccount(account, profile.baseUrl, groupsOf(include), () => {});
 }
 
 /** The names are made here, and contain no text of an account that could lead out of the folder. */

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { ReadingJournal } from "./account/journal.ts";
 import { anonymise } from "./anonymise.ts";
-import { groupsOf, openPlace, placeVariables, rateOf, tell } from "./command-places.ts";
+import { groupsOf, openAccount, profileOf, rateOf, tell } from "./command-accounts.ts";
 import { writeDocument, type Document } from "./document.ts";
 import { groups, type LeftOut } from "./product.ts";
-import { addAbsentProducts, readPlace } from "./read.ts";
+import { addAbsentProducts, readAccount } from "./read.ts";
 
 interface ImportOptions {
   zone?: string[];
@@ -18,8 +18,8 @@ interface ImportOptions {
 /** `import`: reads an account into a file, with GET requests only. */
 export function registerImportCommand(program: Command): void {
   program
-    .command("import <place>")
-    .description("read an account into a file, with GET alone; the place is cloudflare, or a name of yours")
+    .command("import <profile>")
+    .description("read an account into a file, with GET alone; the profile is cloudflare, or one of yours")
     .option("--zone <names...>", "the zones; all zones of the account by default")
     .option("--include <groups>", `some of ${groups.join(",")}; all by default`)
     .option("--anonymise", "replace addresses, texts, comments and tags of DNS records")
@@ -27,33 +27,35 @@ export function registerImportCommand(program: Command): void {
     .option("--rate <calls>", "calls per second; 0 for no limit; by default 4, without limit for selvedge")
     .option("--json", "print JSON")
     .action(async (name: string, options: ImportOptions) => {
-      const document = await importPlace(name, options);
+      const document = await importAccount(name, options);
       process.stdout.write(
         options.json === true ? `${summaryJson(document)}\n` : summary(document, options.out),
       );
     });
 }
 
-async function importPlace(name: string, options: ImportOptions): Promise<Document> {
-  const place = placeVariables(name, process.env);
+async function importAccount(name: string, options: ImportOptions): Promise<Document> {
+  const profile = profileOf(name, process.env);
   const include = groupsOf(options.include);
   const reader = [
-    place.baseUrl,
-    place.token,
-    place.accountId ?? "",
+    profile.baseUrl,
+    profile.token,
+    profile.accountId ?? "",
     ...(options.zone ?? []),
     include.join(","),
   ];
   const recorded = new ReadingJournal(`${options.out}.partial`, reader);
   if (recorded.size > 0) tell(`continuing after ${recorded.size} answers`);
-  const from = await openPlace(place, options.zone, {
+  const account = await openAccount(profile, options.zone, {
     callsPerSecond: rateOf(options.rate, name),
     recorded,
     report: tell,
   });
-  const document = await readPlace(from, place.baseUrl, include, (product) => tell(`reading ${product}`));
+  const document = await readAccount(account, profile.baseUrl, include, (product) =>
+    tell(`reading ${product}`),
+  );
   tell("looking for products that cannot be imported");
-  await addAbsentProducts(from, document);
+  await addAbsentProducts(account, document);
   const written = options.anonymise === true ? anonymise(document) : document;
   writeDocument(options.out, written);
   recorded.remove();

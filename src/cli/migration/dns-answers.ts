@@ -14,7 +14,7 @@ export interface AnswerDifference {
 }
 interface Side {
   document: Document;
-  variables: { name: string; dns: string | undefined } | undefined;
+  profile: { name: string; dns: string | undefined } | undefined;
 }
 
 type TypeName = keyof typeof types;
@@ -22,9 +22,9 @@ type TypeName = keyof typeof types;
 const compressed: Readonly<Partial<Record<TypeName, number>>> = { CNAME: 0, NS: 0, PTR: 0, MX: 2, SRV: 6 };
 const rcodeNames = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
 
-/** The name servers of a place: the one in its variable …_DNS, or those that public DNS returns for the zone. */
-export async function nameServersOf({ variables }: Side, zone: string): Promise<Server[]> {
-  const { name = "", dns } = variables ?? {};
+/** The name servers of an account: the one in the variable …_DNS, or those that public DNS returns for the zone. */
+export async function nameServersOf({ profile }: Side, zone: string): Promise<Server[]> {
+  const { name = "", dns } = profile ?? {};
   if (dns !== undefined) {
     const match = /^(?:\[([\da-f:]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(dns);
     const host = match?.[1] ?? match?.[2];
@@ -46,7 +46,7 @@ const addressOf = async (host: string): Promise<string> =>
 
 /**
  * Asks both name servers for every name and type of the documents' records, and compares status, values and TTLs.
- * Proxied names lead to the edge of the place, so they must only have an answer.
+ * Proxied names lead to the edge of the account, so they must only have an answer.
  */
 export async function compareAnswers(
   zone: string,

@@ -14,7 +14,7 @@ export class CallRefused extends MigrationError {
     this.code = first?.code;
   }
 
-  /** Whether the place does not have the product or the resource, or the token may not read it. */
+  /** Whether the account does not have the product or the resource, or the token may not read it. */
   get isAbsence(): boolean {
     return this.status === 403 || this.status === 404 || this.status === 405;
   }

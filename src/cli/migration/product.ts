@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { AccountPlace, PlaceZone } from "./account/place.ts";
+import type { Account, AccountZone } from "./account/account.ts";
 
 /** The groups of --include. */
 export const groups = [
@@ -18,14 +18,14 @@ export const groups = [
 ] as const;
 export type Group = (typeof groups)[number];
 
-/** A thing of an account, described without ids, so that the description is the same in every place. */
+/** A thing of an account, described without ids, so that the description is the same in every account. */
 export interface DescribedResource {
   product: string;
   /** The name of the zone that contains it. */
   zone?: string | undefined;
   /** Unique in its product and zone. */
   key: string;
-  /** Its id in the place it was read from, if it has one. Used for the import blocks of Terraform only. */
+  /** Its id in the account that it was read from, if it has one. Used for the import blocks of Terraform only. */
   id?: string | undefined;
   value: Record<string, unknown>;
 }
@@ -44,15 +44,15 @@ export interface FoundResource {
   id?: string | undefined;
   value: unknown;
 }
-/** The surroundings of a product when it reads: the place, the zone if it belongs to one, and a list for the rest. */
+/** The surroundings of a product when it reads: the account, the zone if it belongs to one, and a list for the rest. */
 export interface Reading {
-  place: AccountPlace;
-  zone: PlaceZone;
+  account: Account;
+  zone: AccountZone;
   readonly leaveOut: (names: readonly string[], why: string, product?: string) => void;
 }
 export interface Writing {
-  place: AccountPlace;
-  zone: PlaceZone;
+  account: Account;
+  zone: AccountZone;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { AccountPlace, PlaceZone } from "./account/place.ts";
+import type { Account, AccountZone } from "./account/account.ts";
 import { documentCharsMax, documentVersion, type Document } from "./document.ts";
 import { CallRefused, MigrationError, printable } from "./failure.ts";
 import type { Group, LeftOut, Product, Reading, DescribedResource } from "./product.ts";
@@ -24,11 +24,11 @@ class LeftOuts {
 }
 
 /**
- * Reads the resources of a place. A product that the token may not read is left out by name; so are single resources
+ * Reads the resources of an account. A product that the token may not read is left out by name; so are single resources
  * of another form than expected. `report` receives the name of each product before it is read.
  */
-export async function readPlace(
-  place: AccountPlace,
+export async function readAccount(
+  account: Account,
   baseUrl: string,
   include: readonly Group[],
   report: (text: string) => void,
@@ -38,7 +38,7 @@ export async function readPlace(
   let chars = 0;
   for (const product of products.filter(({ group }) => include.includes(group))) {
     report(product.name);
-    for await (const resource of readProduct(place, product, leftOuts)) {
+    for await (const resource of readProduct(account, product, leftOuts)) {
       chars += charsOf(resource.value);
       if (chars > documentCharsMax)
         throw new MigrationError(
@@ -49,8 +49,8 @@ export async function readPlace(
   }
   return {
     selvedge_import: documentVersion,
-    source: { base_url: baseUrl, account_id: place.accountId },
-    zones: place.zones.map(({ id, name }) => ({ id, name })),
+    source: { base_url: baseUrl, account_id: account.accountId },
+    zones: account.zones.map(({ id, name }) => ({ id, name })),
     include: [...include],
     resources,
     left_out: leftOuts.all,
@@ -58,28 +58,28 @@ export async function readPlace(
 }
 
 /** Adds the products that the account uses and no installation supports. */
-export async function addAbsentProducts(place: AccountPlace, document: Document): Promise<void> {
-  for (const entry of await readAbsentProducts(place)) document.left_out.push(entry);
+export async function addAbsentProducts(account: Account, document: Document): Promise<void> {
+  for (const entry of await readAbsentProducts(account)) document.left_out.push(entry);
 }
 
 /** The resources of one product, in the order of the zones. */
-export async function readResources(place: AccountPlace, product: Product): Promise<DescribedResource[]> {
+export async function readResources(account: Account, product: Product): Promise<DescribedResource[]> {
   const found: DescribedResource[] = [];
-  for await (const resource of readProduct(place, product, new LeftOuts())) found.push(resource);
+  for await (const resource of readProduct(account, product, new LeftOuts())) found.push(resource);
   return found;
 }
 
 async function* readProduct(
-  place: AccountPlace,
+  account: Account,
   product: Product,
   leftOuts: LeftOuts,
 ): AsyncGenerator<DescribedResource> {
-  const zones: (PlaceZone | undefined)[] = product.scope === "zone" ? place.zones : [undefined];
+  const zones: (AccountZone | undefined)[] = product.scope === "zone" ? account.zones : [undefined];
   for (const zone of zones) {
     const leaveOut: Reading["leaveOut"] = (names, why, other) =>
       leftOuts.add(other ?? product.name, zone?.name, names, why);
     try {
-      const from = { place, zone: zone ?? { id: "", name: "" }, leaveOut };
+      const from = { account, zone: zone ?? { id: "", name: "" }, leaveOut };
       for await (const { id, value } of product.read(from)) {
         const parsed = product.schema.safeParse(value);
         if (parsed.success) yield resourceOf(product, zone, id, parsed.data);
@@ -89,7 +89,7 @@ async function* readProduct(
         }
       }
     } catch (error) {
-      // The place does not have the product, or the token does not allow reading it.
+      // The account does not have the product, or the token does not allow reading it.
       if (!(error instanceof CallRefused) || !error.isAbsence) throw error;
       if (error.status === 403) leaveOut(["all"], `cannot be read: ${error.message}`);
     }
@@ -98,7 +98,7 @@ async function* readProduct(
 
 const resourceOf = (
   product: Product,
-  zone: PlaceZone | undefined,
+  zone: AccountZone | undefined,
   id: string | undefined,
   value: Record<string, unknown>,
 ): DescribedResource => ({

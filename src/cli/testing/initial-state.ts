@@ -3,7 +3,7 @@ import { isSavedState } from "../../platform/storage/under-test/saved-image.ts";
 import { ControlClient } from "../../testkit/control-client.ts";
 import type { Ready } from "../../server.ts";
 import { apply, showStep } from "../migration/apply.ts";
-import { openPlace } from "../migration/command-places.ts";
+import { openAccount } from "../migration/command-accounts.ts";
 import { readDocument, type Document } from "../migration/document.ts";
 import { MigrationError } from "../migration/failure.ts";
 import { documentOfSeed } from "./seed.ts";
@@ -21,13 +21,13 @@ export function initialStateOf(file: string): PlatformFilling | undefined {
   const document = documentIn(file, bytes.toString());
   return async (ready, token) => {
     const { api: baseUrl, account_id: accountId, control } = ready;
-    const place = await openPlace(
+    const account = await openAccount(
       { name: "test", baseUrl, token, accountId, dns: undefined },
       document.zones.map(({ name }) => name),
       { callsPerSecond: 0 },
       true,
     );
-    const { failures } = await apply(document, place, false, () => {});
+    const { failures } = await apply(document, account, false, () => {});
     if (failures.length > 0)
       throw new MigrationError(
         `${file}: ${failures.map(({ step, why }) => `${showStep(step)}: ${why}`).join("\n")}`,

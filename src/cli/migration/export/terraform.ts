@@ -46,7 +46,8 @@ export function exportTerraform(document: Document): TerraformExport {
     try {
       for (const each of describe(resource, context)) {
         const label =
-          referable.get(placeOf(resource)) ?? labelFor(each.type, `${resource.zone ?? ""} ${resource.key}`);
+          referable.get(referenceKey(resource)) ??
+          labelFor(each.type, `${resource.zone ?? ""} ${resource.key}`);
         const list = blocks.get(resource.product) ?? [];
         list.push(hclBlock("resource", [each.type, label], each.attributes));
         blocks.set(resource.product, list);
@@ -82,7 +83,7 @@ const referredTypes: Readonly<Record<string, string>> = {
   d1_database: "cloudflare_d1_database",
   queue: "cloudflare_queue",
 };
-const placeOf = ({ product, key }: { product: string; key: string }): string => `${product} ${key}`;
+const referenceKey = ({ product, key }: { product: string; key: string }): string => `${product} ${key}`;
 
 function referableLabels(
   { resources }: Document,
@@ -91,7 +92,7 @@ function referableLabels(
   const found = new Map<string, string>();
   for (const resource of resources) {
     const type = referredTypes[resource.product];
-    if (type !== undefined) found.set(placeOf(resource), labelFor(type, resource.key));
+    if (type !== undefined) found.set(referenceKey(resource), labelFor(type, resource.key));
   }
   return found;
 }
@@ -104,7 +105,7 @@ function contextOf(
   secret: TerraformContext["secret"],
 ): TerraformContext {
   const idOf = (product: string, key: string): HclExpression => {
-    const label = referable.get(placeOf({ product, key }));
+    const label = referable.get(referenceKey({ product, key }));
     if (label === undefined) throw new NotExpressible(`the ${product} that it names is not part of the file`);
     return new HclExpression(`${referredTypes[product]!}.${label}.id`);
   };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Named, AccountPlace } from "../account/place.ts";
+import type { Named, Account } from "../account/account.ts";
 import { printable } from "../failure.ts";
 
 /** A binding, described with the names of the things that it leads to instead of their ids. */
@@ -29,7 +29,7 @@ const fields: Readonly<Record<string, readonly string[]>> = {
 
 /** Describes the bindings of a script, sorted by name. `leaveOut` receives those that cannot be imported. */
 export async function describeBindings(
-  place: AccountPlace,
+  account: Account,
   script: string,
   bindings: readonly Record<string, unknown>[],
   leaveOut: (names: readonly string[], why: string, product?: string) => void,
@@ -45,7 +45,7 @@ export async function describeBindings(
       described.push({ type, name, text: null });
     } else if (reference !== undefined) {
       const id = reference.id.map((field) => binding[field]).find((value) => typeof value === "string");
-      const target = (await place.namesOf(reference.kind)).get(String(id));
+      const target = (await account.namesOf(reference.kind)).get(String(id));
       if (target === undefined) leaveOut([title], `the ${type} that it names does not exist`, "binding");
       else described.push({ type, name, [reference.name]: target });
     } else if (known !== undefined) {
@@ -60,15 +60,15 @@ export async function describeBindings(
   return described.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 
-/** The binding for an upload to the place; undefined for a secret without a value, which keeps the one it has. */
+/** The binding for an upload to the account; undefined for a secret without a value, which keeps the one it has. */
 export async function bindingFor(
-  place: AccountPlace,
+  account: Account,
   { type, name, ...value }: DescribedBinding,
 ): Promise<Record<string, unknown> | undefined> {
   if (type === "secret_text" && typeof value["text"] !== "string") return undefined;
   const reference = references[type];
   if (reference === undefined) return { type, name, ...value };
-  const id = await place.idOf(reference.kind, String(value[reference.name]));
+  const id = await account.idOf(reference.kind, String(value[reference.name]));
   return { type, name, [reference.id[0]!]: id };
 }
 

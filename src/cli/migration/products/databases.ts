@@ -10,8 +10,8 @@ export const database = product({
   scope: "account",
   schema: z.object({ name: z.string().min(1).max(255) }),
   key: ({ name }) => name,
-  async *read({ place, leaveOut }) {
-    const all = await pagesOf(place.client, path`/accounts/${place.accountId}/d1/database`, 100);
+  async *read({ account, leaveOut }) {
+    const all = await pagesOf(account.client, path`/accounts/${account.accountId}/d1/database`, 100);
     for (const { uuid, name } of all) yield { id: String(uuid), value: { name } };
     const why = "tables and rows: move each with `wrangler d1 export` and `wrangler d1 execute --file`";
     leaveOut(
@@ -20,12 +20,12 @@ export const database = product({
       "d1_data",
     );
   },
-  async write({ place }, { name }) {
-    await place.client.send("POST", path`/accounts/${place.accountId}/d1/database`, { name });
-    place.forget("d1_database");
+  async write({ account }, { name }) {
+    await account.client.send("POST", path`/accounts/${account.accountId}/d1/database`, { name });
+    account.forget("d1_database");
   },
-  async remove({ place }, { id }) {
-    await place.client.send("DELETE", path`/accounts/${place.accountId}/d1/database/${id ?? ""}`);
-    place.forget("d1_database");
+  async remove({ account }, { id }) {
+    await account.client.send("DELETE", path`/accounts/${account.accountId}/d1/database/${id ?? ""}`);
+    account.forget("d1_database");
   },
 });

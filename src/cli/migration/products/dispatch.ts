@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { objectsIn } from "../account/lists.ts";
 import { path } from "../account/path.ts";
-import type { AccountPlace } from "../account/place.ts";
+import type { Account } from "../account/account.ts";
 import { product } from "../product.ts";
 import { codeShape, comparableCode, reachableCode, readCode, writeCode } from "./script-code.ts";
 
-const allOf = (place: AccountPlace): string => path`/accounts/${place.accountId}/workers/dispatch/namespaces`;
+const allOf = (account: Account): string => path`/accounts/${account.accountId}/workers/dispatch/namespaces`;
 
 /** Namespaces of customers' scripts. */
 export const dispatchNamespace = product({
@@ -14,19 +14,19 @@ export const dispatchNamespace = product({
   scope: "account",
   schema: z.object({ name: z.string().min(1).max(255), trusted_workers: z.boolean().default(false) }),
   key: ({ name }) => name,
-  async *read({ place }) {
+  async *read({ account }) {
     for (const { namespace_name, trusted_workers } of objectsIn(
-      (await place.client.get(allOf(place))).result,
+      (await account.client.get(allOf(account))).result,
     ))
       yield { id: String(namespace_name), value: { name: namespace_name, trusted_workers } };
   },
-  async write({ place }, { name, trusted_workers }, before) {
-    if (before === undefined) await place.client.send("POST", allOf(place), { name });
+  async write({ account }, { name, trusted_workers }, before) {
+    if (before === undefined) await account.client.send("POST", allOf(account), { name });
     if (trusted_workers !== (before?.value.trusted_workers ?? false))
-      await place.client.send("PATCH", allOf(place) + path`/${name}`, { trusted_workers });
+      await account.client.send("PATCH", allOf(account) + path`/${name}`, { trusted_workers });
   },
-  async remove({ place }, { value: { name } }) {
-    await place.client.send("DELETE", allOf(place) + path`/${name}`);
+  async remove({ account }, { value: { name } }) {
+    await account.client.send("DELETE", allOf(account) + path`/${name}`);
   },
 });
 
@@ -38,11 +38,11 @@ export const dispatchScript = product({
   schema: z.object({ ...codeShape, namespace: z.string().min(1).max(255) }),
   key: ({ namespace, name }) => `${namespace}/${name}`,
   async *read(from) {
-    const { place } = from;
-    for (const { namespace_name } of objectsIn((await place.client.get(allOf(place))).result)) {
+    const { account } = from;
+    for (const { namespace_name } of objectsIn((await account.client.get(allOf(account))).result)) {
       const namespace = String(namespace_name);
-      const all = allOf(place) + path`/${namespace}/scripts`;
-      for (const { script } of objectsIn((await place.client.get(all)).result)) {
+      const all = allOf(account) + path`/${namespace}/scripts`;
+      for (const { script } of objectsIn((await account.client.get(all)).result)) {
         const summary = (script ?? {}) as Record<string, unknown>;
         const at = all + path`/${String(summary["id"])}`;
         const code = await readCode(from, at, `${at}/content`, summary);
@@ -53,11 +53,11 @@ export const dispatchScript = product({
       }
     }
   },
-  async write({ place }, { namespace, ...code }, before) {
-    await writeCode(place, allOf(place) + path`/${namespace}/scripts/${code.name}`, code, before);
+  async write({ account }, { namespace, ...code }, before) {
+    await writeCode(account, allOf(account) + path`/${namespace}/scripts/${code.name}`, code, before);
   },
-  async remove({ place }, { value: { namespace, name } }) {
-    await place.client.send("DELETE", `${allOf(place) + path`/${namespace}/scripts/${name}`}?force=true`);
+  async remove({ account }, { value: { namespace, name } }) {
+    await account.client.send("DELETE", `${allOf(account) + path`/${namespace}/scripts/${name}`}?force=true`);
   },
   comparable: comparableCode,
   reachable: reachableCode,

@@ -36,11 +36,11 @@ export const dnsRecord = product({
   scope: "zone",
   schema,
   key: keyOf,
-  async *read({ place, zone, leaveOut }) {
-    const hosts = await place.domainHosts();
+  async *read({ account, zone, leaveOut }) {
+    const hosts = await account.domainHosts();
     const refused: string[] = [];
     const managed: string[] = [];
-    for (const raw of await pagesOf(place.client, path`/zones/${zone.id}/dns_records`, 1000)) {
+    for (const raw of await pagesOf(account.client, path`/zones/${zone.id}/dns_records`, 1000)) {
       const title = `${String(raw["type"])} ${String(raw["name"])}`;
       const isReadOnly = (raw["meta"] as { read_only?: unknown } | null)?.read_only === true;
       if (isOfDomain(raw, hosts)) continue;
@@ -54,7 +54,7 @@ export const dnsRecord = product({
     leaveOut(managed, "another product of the account makes them");
     leaveOut(refused, "an installation refuses their type or content");
   },
-  async write({ place, zone }, value, before) {
+  async write({ account, zone }, value, before) {
     const { content, data, priority, ...others } = value;
     const body = {
       ...others,
@@ -62,11 +62,11 @@ export const dnsRecord = product({
       ...(priority === null ? {} : { priority }),
     };
     const all = path`/zones/${zone.id}/dns_records`;
-    if (before === undefined) await place.client.send("POST", all, body);
-    else await place.client.send("PUT", `${all}/${before.id ?? ""}`, body);
+    if (before === undefined) await account.client.send("POST", all, body);
+    else await account.client.send("PUT", `${all}/${before.id ?? ""}`, body);
   },
-  async remove({ place, zone }, { id }) {
-    await place.client.send("DELETE", path`/zones/${zone.id}/dns_records/${id ?? ""}`);
+  async remove({ account, zone }, { id }) {
+    await account.client.send("DELETE", path`/zones/${zone.id}/dns_records/${id ?? ""}`);
   },
 });
 
@@ -108,12 +108,12 @@ export const dnsSettings = product({
   scope: "zone",
   schema: settingsSchema,
   key: () => "settings",
-  async *read({ place, zone }) {
-    const { result } = await place.client.get(path`/zones/${zone.id}/dns_settings`);
+  async *read({ account, zone }) {
+    const { result } = await account.client.get(path`/zones/${zone.id}/dns_settings`);
     yield { id: zone.id, value: settingsSchema.parse(result) };
   },
-  async write({ place, zone }, value) {
-    await place.client.send("PATCH", path`/zones/${zone.id}/dns_settings`, value);
+  async write({ account, zone }, value) {
+    await account.client.send("PATCH", path`/zones/${zone.id}/dns_settings`, value);
   },
 });
 
@@ -124,15 +124,16 @@ export const dnssec = product({
   scope: "zone",
   schema: z.object({ signed: z.boolean(), multi_signer: z.boolean() }),
   key: () => "dnssec",
-  async *read({ place, zone, leaveOut }) {
-    const { result } = await place.client.get(path`/zones/${zone.id}/dnssec`);
+  async *read({ account, zone, leaveOut }) {
+    const { result } = await account.client.get(path`/zones/${zone.id}/dnssec`);
     const { status, dnssec_multi_signer } = (result ?? {}) as Record<string, unknown>;
     const signed = status === "active" || status === "pending";
-    if (signed) leaveOut([zone.name], "keys cannot be read: the new place signs with its own", "dnssec_key");
+    if (signed)
+      leaveOut([zone.name], "keys cannot be read: the new account signs with its own", "dnssec_key");
     yield { id: zone.id, value: { signed, multi_signer: dnssec_multi_signer === true } };
   },
-  async write({ place, zone }, { signed, multi_signer }) {
-    await place.client.send("PATCH", path`/zones/${zone.id}/dnssec`, {
+  async write({ account, zone }, { signed, multi_signer }) {
+    await account.client.send("PATCH", path`/zones/${zone.id}/dnssec`, {
       status: signed ? "active" : "disabled",
       dnssec_multi_signer: multi_signer,
     });

@@ -22,18 +22,18 @@ export const imageVariant = product({
     neverRequireSignedURLs: z.boolean().default(false),
   }),
   key: ({ id }) => id,
-  async *read({ place }) {
-    const { result } = await place.client.get(path`/accounts/${place.accountId}/images/v1/variants`);
+  async *read({ account }) {
+    const { result } = await account.client.get(path`/accounts/${account.accountId}/images/v1/variants`);
     const { variants } = (result ?? {}) as { variants?: Record<string, unknown> };
     for (const value of objectsIn(Object.values(variants ?? {}))) yield { id: String(value["id"]), value };
   },
-  async write({ place }, { id, ...others }, before) {
-    const all = path`/accounts/${place.accountId}/images/v1/variants`;
-    if (before === undefined) await place.client.send("POST", all, { id, ...others });
-    else await place.client.send("PATCH", all + path`/${id}`, others);
+  async write({ account }, { id, ...others }, before) {
+    const all = path`/accounts/${account.accountId}/images/v1/variants`;
+    if (before === undefined) await account.client.send("POST", all, { id, ...others });
+    else await account.client.send("PATCH", all + path`/${id}`, others);
   },
-  async remove({ place }, { value: { id } }) {
-    await place.client.send("DELETE", path`/accounts/${place.accountId}/images/v1/variants/${id}`);
+  async remove({ account }, { value: { id } }) {
+    await account.client.send("DELETE", path`/accounts/${account.accountId}/images/v1/variants/${id}`);
   },
 });
 
@@ -56,15 +56,15 @@ export const image = product({
     content: BytesSchema,
   }),
   key: ({ id }) => id,
-  async *read({ place, leaveOut }) {
+  async *read({ account, leaveOut }) {
     const generated: string[] = [];
-    const all = path`/accounts/${place.accountId}/images/v2`;
+    const all = path`/accounts/${account.accountId}/images/v2`;
     const token = (_: unknown, result: unknown): unknown =>
       (result as { continuation_token?: unknown } | null)?.continuation_token;
     const imagesIn = (result: unknown): Record<string, unknown>[] =>
       objectsIn((result as { images?: unknown } | null)?.images);
     const listed = await cursorPagesOf(
-      place.client,
+      account.client,
       `${all}?per_page=1000`,
       "continuation_token",
       token,
@@ -77,31 +77,31 @@ export const image = product({
         generated.push(id);
         continue;
       }
-      const { body } = await place.client.bytes(path`/accounts/${place.accountId}/images/v1/${id}/blob`);
+      const { body } = await account.client.bytes(path`/accounts/${account.accountId}/images/v1/${id}/blob`);
       yield { id, value: { ...each, content: describeBytes(body) } };
     }
     leaveOut(generated, "an upload cannot set a generated id: upload them again with ids of your own");
   },
-  async write({ place }, { id, filename, meta, requireSignedURLs, creator, content }, before) {
-    const all = path`/accounts/${place.accountId}/images/v1`;
+  async write({ account }, { id, filename, meta, requireSignedURLs, creator, content }, before) {
+    const all = path`/accounts/${account.accountId}/images/v1`;
     const isSameFile =
       before?.value.filename === filename &&
       JSON.stringify(before?.value.content) === JSON.stringify(content);
     if (before !== undefined && isSameFile) {
       const change = { metadata: meta, requireSignedURLs, ...(creator === null ? {} : { creator }) };
-      await place.client.send("PATCH", all + path`/${id}`, change);
+      await account.client.send("PATCH", all + path`/${id}`, change);
       return;
     }
-    if (before !== undefined) await place.client.send("DELETE", all + path`/${id}`);
+    if (before !== undefined) await account.client.send("DELETE", all + path`/${id}`);
     const form = new FormData();
     form.set("id", id);
     form.set("metadata", JSON.stringify(meta));
     form.set("requireSignedURLs", String(requireSignedURLs));
     if (creator !== null) form.set("creator", creator);
     form.set("file", new File([bytesOf(content)], filename ?? "image"));
-    await place.client.send("POST", all, form);
+    await account.client.send("POST", all, form);
   },
-  async remove({ place }, { id }) {
-    await place.client.send("DELETE", path`/accounts/${place.accountId}/images/v1/${id ?? ""}`);
+  async remove({ account }, { id }) {
+    await account.client.send("DELETE", path`/accounts/${account.accountId}/images/v1/${id ?? ""}`);
   },
 });

@@ -12,18 +12,21 @@ export const kvNamespace = product({
   scope: "account",
   schema: z.object({ title: z.string().min(1).max(512) }),
   key: ({ title }) => title,
-  async *read({ place }) {
-    const all = path`/accounts/${place.accountId}/storage/kv/namespaces`;
-    for (const { id, title } of await pagesOf(place.client, all, 100))
+  async *read({ account }) {
+    const all = path`/accounts/${account.accountId}/storage/kv/namespaces`;
+    for (const { id, title } of await pagesOf(account.client, all, 100))
       yield { id: String(id), value: { title } };
   },
-  async write({ place }, { title }) {
-    await place.client.send("POST", path`/accounts/${place.accountId}/storage/kv/namespaces`, { title });
-    place.forget("kv_namespace");
+  async write({ account }, { title }) {
+    await account.client.send("POST", path`/accounts/${account.accountId}/storage/kv/namespaces`, { title });
+    account.forget("kv_namespace");
   },
-  async remove({ place }, { id }) {
-    await place.client.send("DELETE", path`/accounts/${place.accountId}/storage/kv/namespaces/${id ?? ""}`);
-    place.forget("kv_namespace");
+  async remove({ account }, { id }) {
+    await account.client.send(
+      "DELETE",
+      path`/accounts/${account.accountId}/storage/kv/namespaces/${id ?? ""}`,
+    );
+    account.forget("kv_namespace");
   },
 });
 
@@ -44,12 +47,12 @@ export const kvValue = product({
     expiration: z.number().nullable().default(null),
   }),
   key: ({ namespace, key }) => JSON.stringify([namespace, key]),
-  async *read({ place, leaveOut }) {
+  async *read({ account, leaveOut }) {
     const vanished: string[] = [];
-    for (const [id, namespace] of await place.namesOf("kv_namespace")) {
-      const of = path`/accounts/${place.accountId}/storage/kv/namespaces/${id}`;
+    for (const [id, namespace] of await account.namesOf("kv_namespace")) {
+      const of = path`/accounts/${account.accountId}/storage/kv/namespaces/${id}`;
       const keys = await cursorPagesOf(
-        place.client,
+        account.client,
         `${of}/keys?limit=1000`,
         "cursor",
         ({ cursor }) => cursor,
@@ -57,7 +60,7 @@ export const kvValue = product({
       for (const { name, metadata, expiration } of keys) {
         const key = String(name);
         try {
-          const { body } = await place.client.bytes(of + path`/values/${key}`);
+          const { body } = await account.client.bytes(of + path`/values/${key}`);
           yield { id: key, value: { namespace, key, value: describeBytes(body), metadata, expiration } };
         } catch (error) {
           if (!(error instanceof CallRefused) || error.status !== 404) throw error;
@@ -67,19 +70,19 @@ export const kvValue = product({
     }
     leaveOut(vanished, "they expired or were deleted during the import");
   },
-  async write({ place }, { namespace, key, value, metadata, expiration }) {
-    const id = await place.idOf("kv_namespace", namespace);
+  async write({ account }, { namespace, key, value, metadata, expiration }) {
+    const id = await account.idOf("kv_namespace", namespace);
     const form = new FormData();
     form.set("value", new File([bytesOf(value)], "value"));
     if (metadata !== null) form.set("metadata", JSON.stringify(metadata));
     const query = expiration === null ? "" : `?expiration=${expiration}`;
-    const to = path`/accounts/${place.accountId}/storage/kv/namespaces/${id}/values/${key}`;
-    await place.client.send("PUT", to + query, form);
+    const to = path`/accounts/${account.accountId}/storage/kv/namespaces/${id}/values/${key}`;
+    await account.client.send("PUT", to + query, form);
   },
-  async remove({ place }, { value: { namespace, key } }) {
-    const id = await place.idOf("kv_namespace", namespace);
-    const to = path`/accounts/${place.accountId}/storage/kv/namespaces/${id}/values/${key}`;
-    await place.client.send("DELETE", to);
+  async remove({ account }, { value: { namespace, key } }) {
+    const id = await account.idOf("kv_namespace", namespace);
+    const to = path`/accounts/${account.accountId}/storage/kv/namespaces/${id}/values/${key}`;
+    await account.client.send("DELETE", to);
   },
   isOver: ({ expiration }, nowMs) => expiration !== null && expiration < nowMs / 1000 + expirationSecondsMin,
 });

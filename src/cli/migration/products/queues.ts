@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { objectsIn, pagesOf } from "../account/lists.ts";
 import { path } from "../account/path.ts";
-import type { AccountPlace } from "../account/place.ts";
+import type { Account } from "../account/account.ts";
 import { product } from "../product.ts";
 
-const queuesOf = async ({ client, accountId }: AccountPlace): Promise<Record<string, unknown>[]> =>
+const queuesOf = async ({ client, accountId }: Account): Promise<Record<string, unknown>[]> =>
   pagesOf(client, path`/accounts/${accountId}/queues`, 100);
 
 /** Queues and their settings. Messages stay where they are. */
@@ -21,8 +21,8 @@ export const queue = product({
     }),
   }),
   key: ({ name }) => name,
-  async *read({ place, leaveOut }) {
-    const all = await queuesOf(place);
+  async *read({ account, leaveOut }) {
+    const all = await queuesOf(account);
     for (const { queue_id, queue_name, settings } of all)
       yield { id: String(queue_id), value: { name: queue_name, settings: settings ?? {} } };
     leaveOut(
@@ -31,15 +31,15 @@ export const queue = product({
       "queue_messages",
     );
   },
-  async write({ place }, { name, settings }, before) {
-    const all = path`/accounts/${place.accountId}/queues`;
-    if (before === undefined) await place.client.send("POST", all, { queue_name: name, settings });
-    else await place.client.send("PATCH", all + path`/${before.id ?? ""}`, { settings });
-    place.forget("queue");
+  async write({ account }, { name, settings }, before) {
+    const all = path`/accounts/${account.accountId}/queues`;
+    if (before === undefined) await account.client.send("POST", all, { queue_name: name, settings });
+    else await account.client.send("PATCH", all + path`/${before.id ?? ""}`, { settings });
+    account.forget("queue");
   },
-  async remove({ place }, { id }) {
-    await place.client.send("DELETE", path`/accounts/${place.accountId}/queues/${id ?? ""}`);
-    place.forget("queue");
+  async remove({ account }, { id }) {
+    await account.client.send("DELETE", path`/accounts/${account.accountId}/queues/${id ?? ""}`);
+    account.forget("queue");
   },
 });
 
@@ -65,10 +65,10 @@ export const queueConsumer = product({
     settings: consumerSettings,
   }),
   key: ({ queue, type, script }) => [queue, type, script ?? ""].join(" ").trim(),
-  async *read({ place }) {
-    for (const { queue_id, queue_name } of await queuesOf(place)) {
-      const of = path`/accounts/${place.accountId}/queues/${String(queue_id)}/consumers`;
-      for (const each of objectsIn((await place.client.get(of)).result)) {
+  async *read({ account }) {
+    for (const { queue_id, queue_name } of await queuesOf(account)) {
+      const of = path`/accounts/${account.accountId}/queues/${String(queue_id)}/consumers`;
+      for (const each of objectsIn((await account.client.get(of)).result)) {
         const { consumer_id, type, script_name, script, dead_letter_queue, settings } = each;
         const value = {
           queue: queue_name,
@@ -81,22 +81,22 @@ export const queueConsumer = product({
       }
     }
   },
-  async write({ place }, { queue, type, script, dead_letter_queue, settings }, before) {
-    const id = await place.idOf("queue", queue);
-    const all = path`/accounts/${place.accountId}/queues/${id}/consumers`;
+  async write({ account }, { queue, type, script, dead_letter_queue, settings }, before) {
+    const id = await account.idOf("queue", queue);
+    const all = path`/accounts/${account.accountId}/queues/${id}/consumers`;
     const body = {
       type,
       ...(script === null ? {} : { script_name: script }),
       ...(dead_letter_queue === "" && before === undefined ? {} : { dead_letter_queue }),
       settings,
     };
-    if (before === undefined) await place.client.send("POST", all, body);
-    else await place.client.send("PUT", all + path`/${consumerIdIn(before.id)}`, body);
+    if (before === undefined) await account.client.send("POST", all, body);
+    else await account.client.send("PUT", all + path`/${consumerIdIn(before.id)}`, body);
   },
-  async remove({ place }, { id, value: { queue } }) {
-    const queueId = await place.idOf("queue", queue);
-    const of = path`/accounts/${place.accountId}/queues/${queueId}/consumers/${consumerIdIn(id)}`;
-    await place.client.send("DELETE", of);
+  async remove({ account }, { id, value: { queue } }) {
+    const queueId = await account.idOf("queue", queue);
+    const of = path`/accounts/${account.accountId}/queues/${queueId}/consumers/${consumerIdIn(id)}`;
+    await account.client.send("DELETE", of);
   },
 });
 

@@ -23,8 +23,8 @@ export const ruleset = product({
   scope: "zone",
   schema,
   key: ({ phase }) => phase,
-  async *read({ place, zone, leaveOut }) {
-    const { client } = place;
+  async *read({ account, zone, leaveOut }) {
+    const { client } = account;
     const all = path`/zones/${zone.id}/rulesets`;
     const after = (info: Record<string, unknown>): unknown =>
       (info["cursors"] as { after?: unknown } | undefined)?.after;
@@ -45,11 +45,11 @@ export const ruleset = product({
       }
     }
   },
-  async write({ place, zone }, { phase, rules }) {
-    await place.client.send("PUT", path`/zones/${zone.id}/rulesets/phases/${phase}/entrypoint`, { rules });
+  async write({ account, zone }, { phase, rules }) {
+    await account.client.send("PUT", path`/zones/${zone.id}/rulesets/phases/${phase}/entrypoint`, { rules });
   },
-  async remove({ place, zone }, { value: { phase } }) {
+  async remove({ account, zone }, { value: { phase } }) {
     const body = { rules: [] };
-    await place.client.send("PUT", path`/zones/${zone.id}/rulesets/phases/${phase}/entrypoint`, body);
+    await account.client.send("PUT", path`/zones/${zone.id}/rulesets/phases/${phase}/entrypoint`, body);
   },
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { objectsIn } from "../account/lists.ts";
 import { path } from "../account/path.ts";
-import type { AccountPlace } from "../account/place.ts";
+import type { Account } from "../account/account.ts";
 import { CallRefused } from "../failure.ts";
 import type { Reading } from "../product.ts";
 import {
@@ -37,16 +37,16 @@ export type DescribedCode = z.output<typeof schema>;
 
 /** Reads a script's code and settings. `at` is its path, and `summary` its entry in the list. */
 export async function readCode(
-  { place, leaveOut }: Reading,
+  { account, leaveOut }: Reading,
   at: string,
   contentPath: string,
   summary: Record<string, unknown>,
 ): Promise<Record<string, unknown>> {
   const name = String(summary["id"]);
-  const content = await place.client.bytes(contentPath);
+  const content = await account.client.bytes(contentPath);
   const modules = await modulesIn(content);
-  const settings = ((await place.client.get(`${at}/settings`)).result ?? {}) as Record<string, unknown>;
-  const bindings = await describeBindings(place, name, objectsIn(settings["bindings"]), leaveOut);
+  const settings = ((await account.client.get(`${at}/settings`)).result ?? {}) as Record<string, unknown>;
+  const bindings = await describeBindings(account, name, objectsIn(settings["bindings"]), leaveOut);
   if (summary["has_assets"] === true)
     leaveOut([name], "files of a site cannot be read: deploy them again with wrangler", "static_assets");
   if (objectsIn(settings["tail_consumers"]).length > 0)
@@ -64,24 +64,24 @@ export async function readCode(
     placement: settings["placement"] ?? null,
     observability: settings["observability"] ?? { enabled: false },
     tags: [...((settings["tags"] as string[] | null) ?? [])].sort(),
-    object_classes: await objectClasses(place, name, leaveOut),
+    object_classes: await objectClasses(account, name, leaveOut),
   };
 }
 
 /** Uploads the code with its bindings. Bindings to scripts that do not exist yet are added in a later pass. */
 export async function writeCode(
-  place: AccountPlace,
+  account: Account,
   at: string,
   value: DescribedCode,
   before: { value: DescribedCode } | undefined,
 ): Promise<void> {
   const { main_module, modules, service_worker, limits, placement, observability, tags } = value;
   const missing = value.object_classes.filter((name) => before?.value.object_classes.includes(name) !== true);
-  const scripts = await scriptNames(place);
+  const scripts = await scriptNames(account);
   const present = value.bindings.filter((binding) =>
     scriptsOf(binding).every((script) => scripts.has(script) || script === value.name),
   );
-  const bindings = await Promise.all(present.map(async (binding) => bindingFor(place, binding)));
+  const bindings = await Promise.all(present.map(async (binding) => bindingFor(account, binding)));
   const metadata = {
     [service_worker ? "body_part" : "main_module"]: main_module,
     bindings: bindings.filter((binding) => binding !== undefined),
@@ -93,9 +93,9 @@ export async function writeCode(
     observability,
     tags,
     keep_bindings: ["secret_text"],
-    ...(missing.length === 0 ? {} : { migrations: await migrationsFor(place, value.name, missing) }),
+    ...(missing.length === 0 ? {} : { migrations: await migrationsFor(account, value.name, missing) }),
   };
-  await place.client.send("PUT", at, uploadOf(metadata, modules));
+  await account.client.send("PUT", at, uploadOf(metadata, modules));
 }
 
 /** Equal scripts have equal code, settings and bindings; secrets are compared by name. */
@@ -121,16 +121,16 @@ export function reachableCode<Code extends DescribedCode>(code: Code, existing: 
   return { ...code, bindings };
 }
 
-const namespacesPath = (place: AccountPlace): string =>
-  path`/accounts/${place.accountId}/workers/durable_objects/namespaces`;
+const namespacesPath = (account: Account): string =>
+  path`/accounts/${account.accountId}/workers/durable_objects/namespaces`;
 
 async function objectClasses(
-  place: AccountPlace,
+  account: Account,
   script: string,
   leaveOut: Reading["leaveOut"],
 ): Promise<string[]> {
   try {
-    const { result } = await place.client.get(`${namespacesPath(place)}?per_page=1000`);
+    const { result } = await account.client.get(`${namespacesPath(account)}?per_page=1000`);
     const classes = objectsIn(result)
       .filter((each) => each["script"] === script)
       .map((each) => String(each["class"]));
@@ -143,17 +143,13 @@ async function objectClasses(
   }
 }
 
-async function scriptNames(place: AccountPlace): Promise<ReadonlySet<string>> {
-  const { result } = await place.client.get(path`/accounts/${place.accountId}/workers/scripts`);
+async function scriptNames(account: Account): Promise<ReadonlySet<string>> {
+  const { result } = await account.client.get(path`/accounts/${account.accountId}/workers/scripts`);
   return new Set(objectsIn(result).map(({ id }) => String(id)));
 }
 
-async function migrationsFor(
-  place: AccountPlace,
-  script: string,
-  classes: readonly string[],
-): Promise<object> {
-  const { result } = await place.client.get(path`/accounts/${place.accountId}/workers/scripts`);
+async function migrationsFor(account: Account, script: string, classes: readonly string[]): Promise<object> {
+  const { result } = await account.client.get(path`/accounts/${account.accountId}/workers/scripts`);
   const tag = objectsIn(result).find(({ id }) => id === script)?.["migration_tag"];
   return {
     ...(typeof tag === "string" ? { old_tag: tag } : {}),

@@ -14,7 +14,7 @@ export const script = product({
   schema: z.object({ ...codeShape, schedules: z.array(z.string().max(255)).max(100), subdomain }),
   key: ({ name }) => name,
   async *read(from) {
-    const { client, accountId } = from.place;
+    const { client, accountId } = from.account;
     const { result } = await client.get(path`/accounts/${accountId}/workers/scripts`);
     for (const summary of objectsIn(result)) {
       const name = String(summary["id"]);
@@ -26,23 +26,23 @@ export const script = product({
       yield { id: name, value: { ...code, schedules: crons.sort(), subdomain: host } };
     }
   },
-  async write({ place }, { schedules, subdomain: host, ...code }, before) {
-    const at = path`/accounts/${place.accountId}/workers/scripts/${code.name}`;
+  async write({ account }, { schedules, subdomain: host, ...code }, before) {
+    const at = path`/accounts/${account.accountId}/workers/scripts/${code.name}`;
     const old = before === undefined ? undefined : parts(before.value);
     const now = parts({ ...code, schedules, subdomain: host });
-    if (now.code !== old?.code) await writeCode(place, at, code, before);
+    if (now.code !== old?.code) await writeCode(account, at, code, before);
     if (now.schedules !== (old?.schedules ?? "[]"))
-      await place.client.send(
+      await account.client.send(
         "PUT",
         `${at}/schedules`,
         schedules.map((cron) => ({ cron })),
       );
-    if (now.host !== old?.host) await place.client.send("POST", `${at}/subdomain`, host);
+    if (now.host !== old?.host) await account.client.send("POST", `${at}/subdomain`, host);
   },
-  async remove({ place }, { value: { name } }) {
-    await place.client.send(
+  async remove({ account }, { value: { name } }) {
+    await account.client.send(
       "DELETE",
-      `${path`/accounts/${place.accountId}/workers/scripts/${name}`}?force=true`,
+      `${path`/accounts/${account.accountId}/workers/scripts/${name}`}?force=true`,
     );
   },
   comparable: comparableCode,
@@ -68,19 +68,19 @@ export const route = product({
     script: z.string().max(255).nullable().default(null),
   }),
   key: ({ pattern }) => pattern,
-  async *read({ place, zone }) {
-    const { result } = await place.client.get(path`/zones/${zone.id}/workers/routes`);
+  async *read({ account, zone }) {
+    const { result } = await account.client.get(path`/zones/${zone.id}/workers/routes`);
     for (const { id, pattern, script } of objectsIn(result))
       yield { id: String(id), value: { pattern, script: script ?? null } };
   },
-  async write({ place, zone }, { pattern, script }, before) {
+  async write({ account, zone }, { pattern, script }, before) {
     const all = path`/zones/${zone.id}/workers/routes`;
     const body = { pattern, ...(script === null ? {} : { script }) };
-    if (before === undefined) await place.client.send("POST", all, body);
-    else await place.client.send("PUT", all + path`/${before.id ?? ""}`, body);
+    if (before === undefined) await account.client.send("POST", all, body);
+    else await account.client.send("PUT", all + path`/${before.id ?? ""}`, body);
   },
-  async remove({ place, zone }, { id }) {
-    await place.client.send("DELETE", path`/zones/${zone.id}/workers/routes/${id ?? ""}`);
+  async remove({ account, zone }, { id }) {
+    await account.client.send("DELETE", path`/zones/${zone.id}/workers/routes/${id ?? ""}`);
   },
 });
 
@@ -91,19 +91,19 @@ export const domain = product({
   scope: "zone",
   schema: z.object({ hostname: z.string().max(255), service: z.string().max(255) }),
   key: ({ hostname }) => hostname,
-  async *read({ place, zone }) {
-    const { result } = await place.client.get(path`/accounts/${place.accountId}/workers/domains`);
+  async *read({ account, zone }) {
+    const { result } = await account.client.get(path`/accounts/${account.accountId}/workers/domains`);
     for (const each of objectsIn(result))
       if (each["zone_id"] === zone.id || each["zone_name"] === zone.name)
         yield { id: String(each["id"]), value: each };
   },
-  async write({ place, zone }, { hostname, service }) {
+  async write({ account, zone }, { hostname, service }) {
     const body = { hostname, service, zone_id: zone.id, environment: "production" };
-    await place.client.send("PUT", path`/accounts/${place.accountId}/workers/domains`, body);
-    place.forgetDomains();
+    await account.client.send("PUT", path`/accounts/${account.accountId}/workers/domains`, body);
+    account.forgetDomains();
   },
-  async remove({ place }, { id }) {
-    await place.client.send("DELETE", path`/accounts/${place.accountId}/workers/domains/${id ?? ""}`);
-    place.forgetDomains();
+  async remove({ account }, { id }) {
+    await account.client.send("DELETE", path`/accounts/${account.accountId}/workers/domains/${id ?? ""}`);
+    account.forgetDomains();
   },
 });

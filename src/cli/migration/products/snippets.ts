@@ -15,20 +15,20 @@ export const snippet = product({
     modules: z.array(ModuleSchema).min(1).max(100),
   }),
   key: ({ name }) => name,
-  async *read({ place, zone }) {
-    for (const { snippet_name } of await pagesOf(place.client, path`/zones/${zone.id}/snippets`, 25)) {
+  async *read({ account, zone }) {
+    for (const { snippet_name } of await pagesOf(account.client, path`/zones/${zone.id}/snippets`, 25)) {
       const name = String(snippet_name);
-      const content = await place.client.bytes(path`/zones/${zone.id}/snippets/${name}/content`);
+      const content = await account.client.bytes(path`/zones/${zone.id}/snippets/${name}/content`);
       const modules = await modulesIn(content);
       yield { id: name, value: { name, main_module: content.entrypoint ?? modules[0]?.name, modules } };
     }
   },
-  async write({ place, zone }, { name, main_module, modules }) {
+  async write({ account, zone }, { name, main_module, modules }) {
     const form = uploadOf({ main_module }, modules);
-    await place.client.send("PUT", path`/zones/${zone.id}/snippets/${name}`, form);
+    await account.client.send("PUT", path`/zones/${zone.id}/snippets/${name}`, form);
   },
-  async remove({ place, zone }, { value: { name } }) {
-    await place.client.send("DELETE", path`/zones/${zone.id}/snippets/${name}`);
+  async remove({ account, zone }, { value: { name } }) {
+    await account.client.send("DELETE", path`/zones/${zone.id}/snippets/${name}`);
   },
 });
 
@@ -46,15 +46,15 @@ export const snippetRules = product({
   scope: "zone",
   schema: z.object({ rules: z.array(rule).max(1000) }),
   key: () => "rules",
-  async *read({ place, zone }) {
-    const { result } = await place.client.get(path`/zones/${zone.id}/snippets/snippet_rules`);
+  async *read({ account, zone }) {
+    const { result } = await account.client.get(path`/zones/${zone.id}/snippets/snippet_rules`);
     const rules = objectsIn(result);
     if (rules.length > 0) yield { id: zone.id, value: { rules } };
   },
-  async write({ place, zone }, { rules }) {
-    await place.client.send("PUT", path`/zones/${zone.id}/snippets/snippet_rules`, { rules });
+  async write({ account, zone }, { rules }) {
+    await account.client.send("PUT", path`/zones/${zone.id}/snippets/snippet_rules`, { rules });
   },
-  async remove({ place, zone }) {
-    await place.client.send("DELETE", path`/zones/${zone.id}/snippets/snippet_rules`);
+  async remove({ account, zone }) {
+    await account.client.send("DELETE", path`/zones/${zone.id}/snippets/snippet_rules`);
   },
 });

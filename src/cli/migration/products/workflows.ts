@@ -15,8 +15,8 @@ export const workflow = product({
     schedules: z.array(z.string().max(255)).max(100),
   }),
   key: ({ name }) => name,
-  async *read({ place, leaveOut }) {
-    for (const each of await pagesOf(place.client, path`/accounts/${place.accountId}/workflows`, 50)) {
+  async *read({ account, leaveOut }) {
+    for (const each of await pagesOf(account.client, path`/accounts/${account.accountId}/workflows`, 50)) {
       const { name, class_name, script_name, schedules, instances } = each;
       const crons = objectsIn(schedules).map(({ cron }) => String(cron));
       yield { id: String(name), value: { name, class_name, script_name, schedules: crons.sort() } };
@@ -30,14 +30,14 @@ export const workflow = product({
       );
     }
   },
-  async write({ place }, { name, class_name, script_name, schedules }) {
-    await place.client.send("PUT", path`/accounts/${place.accountId}/workflows/${name}`, {
+  async write({ account }, { name, class_name, script_name, schedules }) {
+    await account.client.send("PUT", path`/accounts/${account.accountId}/workflows/${name}`, {
       class_name,
       script_name,
       schedules: schedules.map((cron) => ({ cron })),
     });
   },
-  async remove({ place }, { value: { name } }) {
-    await place.client.send("DELETE", path`/accounts/${place.accountId}/workflows/${name}`);
+  async remove({ account }, { value: { name } }) {
+    await account.client.send("DELETE", path`/accounts/${account.accountId}/workflows/${name}`);
   },
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { objectsIn } from "../account/lists.ts";
 import { path } from "../account/path.ts";
-import type { AccountPlace } from "../account/place.ts";
+import type { Account } from "../account/account.ts";
 import { CallRefused } from "../failure.ts";
 import { product } from "../product.ts";
 
@@ -26,22 +26,22 @@ export const zoneSetting = product({
   scope: "zone",
   schema: z.object({ id: z.string().max(100), value: z.string().max(4096) }),
   key: ({ id }) => id,
-  async *read({ place, zone, leaveOut }) {
-    const { result } = await place.client.get(path`/zones/${zone.id}/settings`);
+  async *read({ account, zone, leaveOut }) {
+    const { result } = await account.client.get(path`/zones/${zone.id}/settings`);
     const others: string[] = [];
     for (const { id, value } of objectsIn(result)) {
       if (listed.has(String(id))) yield { id: String(id), value: { id, value } };
       else others.push(String(id));
     }
     leaveOut(others, "an installation has no such setting");
-    const routing = await optional(place, smartRoutingPath(zone.id));
+    const routing = await optional(account, smartRoutingPath(zone.id));
     if (routing !== undefined)
       yield { id: smartRouting, value: { id: smartRouting, value: routing["value"] } };
-    const universal = await optional(place, universalPath(zone.id));
+    const universal = await optional(account, universalPath(zone.id));
     if (universal !== undefined)
       yield { id: universalSsl, value: { id: universalSsl, value: onOff(universal["enabled"]) } };
   },
-  async write({ place: { client }, zone }, { id, value }) {
+  async write({ account: { client }, zone }, { id, value }) {
     if (id === smartRouting) await client.send("PATCH", smartRoutingPath(zone.id), { value });
     else if (id === universalSsl)
       await client.send("PATCH", universalPath(zone.id), { enabled: value === "on" });
@@ -50,10 +50,7 @@ export const zoneSetting = product({
 });
 
 /** A setting that not every plan has. */
-async function optional(
-  { client }: AccountPlace,
-  from: string,
-): Promise<Record<string, unknown> | undefined> {
+async function optional({ client }: Account, from: string): Promise<Record<string, unknown> | undefined> {
   try {
     return ((await client.get(from)).result ?? undefined) as Record<string, unknown> | undefined;
   } catch (error) {

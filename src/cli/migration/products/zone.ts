@@ -15,13 +15,13 @@ export const zone = product({
   scope: "zone",
   schema,
   key: ({ name }) => name,
-  async *read({ place, zone }) {
-    const { result } = await place.client.get(path`/zones/${zone.id}`);
+  async *read({ account, zone }) {
+    const { result } = await account.client.get(path`/zones/${zone.id}`);
     const value = schema.parse(result);
     yield { id: zone.id, value };
   },
-  async write({ place }, { name, type, paused }, before) {
-    const { client, zones, accountId } = place;
+  async write({ account }, { name, type, paused }, before) {
+    const { client, zones, accountId } = account;
     if (before === undefined) {
       const made = (await client.send("POST", "/zones", { account: { id: accountId }, name, type })) as {
         id: string;
@@ -29,9 +29,9 @@ export const zone = product({
       zones.push({ id: made.id, name });
       await client.send("PUT", path`/zones/${made.id}/activation_check`);
     } else if (before.value.type !== type) {
-      await client.send("PATCH", path`/zones/${place.zone(name).id}`, { type });
+      await client.send("PATCH", path`/zones/${account.zone(name).id}`, { type });
     }
     if (paused !== (before?.value.paused ?? false))
-      await client.send("PATCH", path`/zones/${place.zone(name).id}`, { paused });
+      await client.send("PATCH", path`/zones/${account.zone(name).id}`, { paused });
   },
 });

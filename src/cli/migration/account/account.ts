@@ -3,11 +3,11 @@ import type { Client } from "./client.ts";
 import { objectsIn, pagesOf } from "./lists.ts";
 import { path } from "./path.ts";
 
-export interface PlaceZone {
+export interface AccountZone {
   id: string;
   name: string;
 }
-/** Things whose ids differ from place to place, and which have a name that does not. */
+/** Things whose ids differ between accounts, and whose names do not. */
 export type Named = "kv_namespace" | "queue" | "d1_database";
 
 const lists: Record<Named, { path: (accountId: string) => string; id: string; name: string }> = {
@@ -24,20 +24,20 @@ const idPattern = /^[0-9a-f]{32}$/;
 const zonePattern = /^(?!.*\.\.)[a-z0-9_][a-z0-9._-]{0,251}[a-z0-9]$/;
 
 /** An account with some of its zones: a source of resources, or the target of a file. */
-export class AccountPlace {
+export class Account {
   readonly client: Client;
   readonly accountId: string;
-  readonly zones: PlaceZone[];
+  readonly zones: AccountZone[];
   readonly #names = new Map<Named, Promise<Map<string, string>>>();
   #domainHosts: Promise<ReadonlySet<string>> | undefined;
 
-  constructor(client: Client, accountId: string, zones: readonly PlaceZone[]) {
+  constructor(client: Client, accountId: string, zones: readonly AccountZone[]) {
     this.client = client;
     this.accountId = accountId;
     this.zones = [...zones];
   }
 
-  zone(name: string): PlaceZone {
+  zone(name: string): AccountZone {
     const zone = this.zones.find((each) => each.name === name);
     if (zone !== undefined) return zone;
     throw new MigrationError(`The zone ${name} does not exist there`);
@@ -81,16 +81,16 @@ export class AccountPlace {
 }
 
 /**
- * The place with these zones; without names, with all zones of the account. The account is that of the zones, the
+ * An account with these zones; without names, with all its zones. The account is that of the zones, the
  * given one, or the only one.
  */
-export async function findPlace(
+export async function findAccount(
   client: Client,
   accountId: string | undefined,
   zoneNames: readonly string[] | undefined,
   mayMiss = false,
-): Promise<AccountPlace> {
-  const zones: (PlaceZone & { account: string })[] = [];
+): Promise<Account> {
+  const zones: (AccountZone & { account: string })[] = [];
   for (const name of zoneNames ?? []) {
     const found = (await zonesAt(client, `?name=${encodeURIComponent(name)}`)).filter(
       (zone) => zone.name === name && (accountId === undefined || zone.account === accountId),
@@ -102,12 +102,12 @@ export async function findPlace(
   const accounts = new Set(accountId === undefined ? zones.map(({ account }) => account) : [accountId]);
   if (accounts.size > 1)
     throw new MigrationError("The zones belong to several accounts: import each account into its own file");
-  const account = [...accounts][0] ?? (await onlyAccount(client));
-  if (zoneNames !== undefined) return new AccountPlace(client, account, zones);
-  return new AccountPlace(client, account, await zonesAt(client, `?account.id=${account}`));
+  const id = [...accounts][0] ?? (await onlyAccount(client));
+  if (zoneNames !== undefined) return new Account(client, id, zones);
+  return new Account(client, id, await zonesAt(client, `?account.id=${id}`));
 }
 
-async function zonesAt(client: Client, query: string): Promise<(PlaceZone & { account: string })[]> {
+async function zonesAt(client: Client, query: string): Promise<(AccountZone & { account: string })[]> {
   return (await pagesOf(client, `/zones${query}`, 50)).map(({ id, name, account }) => {
     const owner = String((account as { id?: unknown } | undefined)?.id);
     if (idPattern.test(String(id)) && idPattern.test(owner) && zonePattern.test(String(name)))
