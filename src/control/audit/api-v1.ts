@@ -63,7 +63,7 @@ export function logResource(row: store.AuditEntry): AuditLog {
     },
     newValue: isEdit ? merged(row.before!, row.request!) : (row.request ?? ""),
     oldValue: row.before ?? "",
-    owner: { id: row.account_id ?? row.user_id ?? undefined },
+    owner: { id: row.account_id === "" ? (row.user_id ?? undefined) : row.account_id },
     resource: { id: row.resource_id ?? undefined, type: row.resource_type },
     when: isoTime(timeOfEntry(row.id)),
   };

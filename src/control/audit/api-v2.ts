@@ -61,7 +61,7 @@ const jsonOf = (column: string | null): unknown => (column === null ? undefined 
 /** An entry in the form of version 2 of the public API. */
 export const entryResource = (row: store.AuditEntry): z.input<typeof EntrySchema> => ({
   id: row.id,
-  account: { id: row.account_id ?? undefined, name: row.account_name ?? undefined },
+  account: { id: row.account_id === "" ? undefined : row.account_id, name: row.account_name ?? undefined },
   action: {
     description: row.description,
     result: row.action_result,

@@ -111,7 +111,10 @@ export class Audit {
     } catch (error) {
       // Without a commit there is no entry, and an empty transaction would succeed even on a full disk.
       if (recording.isWritten && recording.entryId !== undefined)
-        await this.#noteFailure(recording.entryId, statusOf(error));
+        await this.#noteFailure(
+          { account_id: recording.accountId ?? "", id: recording.entryId },
+          statusOf(error),
+        );
       throw error;
     } finally {
       context.recording = undefined;
@@ -146,12 +149,14 @@ export class Audit {
   /** Removes entries that are older than the retention, in batches. */
   async removeOld(retentionDays: number, now = clock.now()): Promise<void> {
     const { storage } = this.#options;
+    const oldest = now - retentionDays * 86_400_000;
     await onOneNode(storage, "audit", async () => {
-      for (let removed = removedAtOnce; removed === removedAtOnce;)
-        removed = await storage.write(
-          async (trx) => store.removeBefore(trx, now - retentionDays * 86_400_000, removedAtOnce),
-          unwitnessed,
-        );
+      for (const id of await store.accountsBefore(storage.read, oldest))
+        for (let removed = removedAtOnce; removed === removedAtOnce;)
+          removed = await storage.write(
+            async (trx) => store.removeBefore(trx, id, oldest, removedAtOnce),
+            unwitnessed,
+          );
     });
   }
 
@@ -191,8 +196,8 @@ export class Audit {
       recording.entryId = newEntryId();
     const told = { id: recording.entryId, before, changes, result };
     const entry = entryOfCall(operation, call, told, this.#options);
-    recording.accountId = entry.account_id;
-    recording.isListed = entry.account_id !== null || entry.user_id !== null;
+    recording.accountId = entry.account_id === "" ? null : entry.account_id;
+    recording.isListed = recording.accountId !== null || entry.user_id !== null;
     await store.insert(trx, entry);
   }
 
@@ -204,9 +209,9 @@ export class Audit {
     recording.isWritten = true;
   }
 
-  async #noteFailure(id: string, status: number): Promise<void> {
+  async #noteFailure(entry: Pick<store.AuditEntry, "account_id" | "id">, status: number): Promise<void> {
     try {
-      await this.#options.storage.write(async (trx) => store.setFailed(trx, id, status), unwitnessed);
+      await this.#options.storage.write(async (trx) => store.setFailed(trx, entry, status), unwitnessed);
     } catch (failure) {
       this.#options.logger.warn({ err: failure }, "an audit entry does not show that its call failed");
     }

@@ -69,7 +69,7 @@ export function entryOfCall(
   const account = call.account ?? accountOf(outcome, directory);
   return {
     id: outcome.id,
-    account_id: account?.id ?? null,
+    account_id: account?.id ?? "",
     account_name: account?.name === undefined ? null : cut(account.name, 100),
     zone_id: zone?.id ?? null,
     zone_name: zone?.name ?? null,
@@ -138,7 +138,7 @@ export function entryOfSystem(
     .map((change) => ({ kind: change.kind, id: cut(change.id, idCharactersMax) }));
   return {
     id: newEntryId(),
-    account_id: account?.id ?? null,
+    account_id: account?.id ?? "",
     account_name: account === undefined ? null : cut(account.name, 100),
     zone_id: zone?.id ?? null,
     zone_name: zone?.name ?? null,

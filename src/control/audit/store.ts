@@ -41,7 +41,7 @@ const insertOne = prepared((db, entry: Insertable<AuditLogsTable>) =>
       request: entry.request,
       before: entry.before,
     })
-    .onConflict((conflict) => conflict.column("id").doNothing()),
+    .onConflict((conflict) => conflict.columns(["account_id", "id"]).doNothing()),
 );
 
 /** Does nothing if the entry exists already. */
@@ -50,10 +50,15 @@ export async function insert(trx: Write, entry: AuditEntry): Promise<void> {
 }
 
 /** Notes that the call of an entry failed after all. */
-export async function setFailed(trx: Write, id: string, status: number): Promise<void> {
+export async function setFailed(
+  trx: Write,
+  { account_id, id }: Pick<AuditEntry, "account_id" | "id">,
+  status: number,
+): Promise<void> {
   await trx
     .updateTable("audit_logs")
     .set({ action_result: "failure", raw_status_code: status })
+    .where("account_id", "=", account_id)
     .where("id", "=", id)
     .execute();
 }
@@ -177,13 +182,40 @@ function matching(read: Read, search: Search) {
   return query;
 }
 
-/** Deletes at most `limit` entries of before a time; returns their number. */
-export async function removeBefore(trx: Write, timeMs: number, limit: number): Promise<number> {
+/** The accounts with entries of before a time, also deleted ones. Seeks from account to account in the key. */
+export async function accountsBefore(read: Read, timeMs: number): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    with recursive accounts(id) as (
+      select min(account_id) from audit_logs
+      union all
+      select (select min(account_id) from audit_logs where account_id > accounts.id)
+      from accounts where accounts.id is not null
+    )
+    select id from accounts where id is not null and exists (
+      select 1 from audit_logs where account_id = accounts.id and audit_logs.id < ${firstIdAt(timeMs)}
+    )`.execute(read);
+  return rows.map(({ id }) => id);
+}
+
+/** Deletes at most `limit` entries of an account of before a time; returns their number. */
+export async function removeBefore(
+  trx: Write,
+  accountId: string,
+  timeMs: number,
+  limit: number,
+): Promise<number> {
+  const old = (from: Read) =>
+    from
+      .selectFrom("audit_logs")
+      .select("id")
+      .where("account_id", "=", accountId)
+      .where("id", "<", firstIdAt(timeMs))
+      .orderBy("id")
+      .limit(limit);
   const { numDeletedRows } = await trx
     .deleteFrom("audit_logs")
-    .where("id", "in", (eb) =>
-      eb.selectFrom("audit_logs").select("id").where("id", "<", firstIdAt(timeMs)).orderBy("id").limit(limit),
-    )
+    .where("account_id", "=", accountId)
+    .where("id", "in", old(trx))
     .executeTakeFirst();
   return Number(numDeletedRows);
 }

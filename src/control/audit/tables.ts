@@ -6,7 +6,8 @@ import type { Immutable } from "../../platform/storage/columns.ts";
  */
 export interface AuditLogsTable {
   id: Immutable<string>;
-  account_id: Immutable<string | null>;
+  /** Empty for an entry of no account. */
+  account_id: Immutable<string>;
   account_name: Immutable<string | null>;
   /** The user who acted, or whose own data changed. */
   user_id: Immutable<string | null>;
