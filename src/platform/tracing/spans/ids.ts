@@ -44,4 +44,15 @@ function fill(): void {
 export const traceIdOf = (parent: string): string => parent.slice(3, 35);
 export const spanIdOf = (parent: string): string => parent.slice(36, 52);
 
-export const newSpanId = (): string => spanIdOf(newTraceParent());
+const spanIdLength = 16;
+const randomOfSpans = Buffer.allocUnsafeSlow(256 * (spanIdLength / 2));
+let spanIds = "";
+let spanIdAt = 0;
+
+export function newSpanId(): string {
+  if (spanIdAt === spanIds.length) {
+    spanIds = randomFillSync(randomOfSpans).toString("hex");
+    spanIdAt = 0;
+  }
+  return spanIds.slice(spanIdAt, (spanIdAt += spanIdLength));
+}
