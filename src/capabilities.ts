@@ -27,6 +27,7 @@ import { metrics } from "./platform/observability/capability.ts";
 import { accessLogs } from "./platform/access-log/capability.ts";
 import { tracing } from "./platform/tracing/capability.ts";
 import { backups } from "./platform/capability-backups.ts";
+import { nodeLink } from "./platform/capability-node-link.ts";
 import { nodes } from "./platform/capability-nodes.ts";
 import { fleet } from "./platform/capability-edge-processes.ts";
 import { processes } from "./platform/capability-processes.ts";
@@ -66,6 +67,7 @@ export const capabilities = [
   storage,
   blobs,
   nodes,
+  nodeLink,
   metrics,
   accessLogs,
   tracing,

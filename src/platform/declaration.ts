@@ -7,24 +7,42 @@ import type {
   ChangeHeadTable,
   NodesTable,
   NodeRatesTable,
+  NodeValuesTable,
+  ObjectNodesTable,
+  ObjectShardsTable,
+  ObjectLogTable,
+  ObjectLogHeadTable,
   BlobPlaceTable,
   BlobsTable,
   BlobChunksTable,
 } from "./storage/tables.ts";
 
+const anyHost = /^(0\.0\.0\.0|\[[0:]*\])?:/;
+
 /** A node with its storage and its backups. */
 export const declaration = declare({
   settings: { ...nodeSettings, ...backupSettings },
-  checkSettings: ({ edgeProcesses, ephemeral }) =>
-    ephemeral && edgeProcesses > 0
-      ? "Expected --edge-processes 0 with --ephemeral, because the processes share a database"
-      : undefined,
+  checkSettings: ({ edgeProcesses, ephemeral, nodeListen, databaseUrl }) => {
+    if (ephemeral && edgeProcesses > 0)
+      return "Expected --edge-processes 0 with --ephemeral, because the processes share a database";
+    if (nodeListen === undefined) return undefined;
+    if (databaseUrl === undefined)
+      return "Expected no --node-listen without --database-url: only nodes that share PostgreSQL reach each other";
+    return anyHost.test(nodeListen)
+      ? "Expected an address that other nodes can reach for --node-listen, not one of all interfaces"
+      : undefined;
+  },
   tables: {
     meta: table<MetaTable>(),
     changes: table<ChangesTable>(),
     change_head: table<ChangeHeadTable>(),
     nodes: table<NodesTable>(),
     node_rates: table<NodeRatesTable>(),
+    node_values: table<NodeValuesTable>(),
+    object_nodes: table<ObjectNodesTable>(),
+    object_shards: table<ObjectShardsTable>(),
+    object_log: table<ObjectLogTable>(),
+    object_log_head: table<ObjectLogHeadTable>(),
     blob_place: table<BlobPlaceTable>(),
     blobs: table<BlobsTable>(),
     blob_chunks: table<BlobChunksTable>(),
@@ -42,5 +60,7 @@ export const declaration = declare({
     "0016-blobs": async () => (await import("./storage/migrations/0016-blobs.ts")).blobs,
     "0017-change-head": async () => (await import("./storage/migrations/0017-change-head.ts")).changeHead,
     "0018-nodes": async () => (await import("./storage/migrations/0018-nodes.ts")).nodes,
+    "0031-object-shards": async () =>
+      (await import("./storage/migrations/0031-object-shards.ts")).objectShards,
   },
 });

@@ -67,6 +67,7 @@ function checkObjectLogSettings({
   backupFolder,
   ephemeral,
   databaseUrl,
+  nodeListen,
 }: Config): void {
   if (objectLogFirst && objectLog === undefined)
     throw new ConfigError("Expected a time for --object-log, because --object-log-first is set");
@@ -74,9 +75,9 @@ function checkObjectLogSettings({
   if (backupFolder === undefined)
     throw new ConfigError("Expected a folder for --backup-folder, because --object-log is set");
   if (ephemeral) throw new ConfigError("Expected no --object-log with --ephemeral, which keeps nothing");
-  if (databaseUrl !== undefined)
+  if (databaseUrl !== undefined && nodeListen === undefined)
     throw new ConfigError(
-      "Expected no --object-log with --database-url: objects need SQLite in the data folder",
+      "Expected an address for --node-listen, because --object-log is set with --database-url: nodes that run objects pass requests on to each other",
     );
 }
 

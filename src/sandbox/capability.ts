@@ -5,9 +5,10 @@ import { processes } from "../platform/capability-processes.ts";
 import { partOfNode } from "../platform/processes/part-of-node.ts";
 import { Cells } from "./cells.ts";
 import { Doors } from "./gateway/doors.ts";
+import { RemoteDoors } from "./objects/remote-doors.ts";
 import { RunAdmission } from "./limits/admission.ts";
 import { sharedQuarantine } from "./limits/shared-quarantine.ts";
-import { admissionLimits, cellDefaults } from "./settings.ts";
+import { admissionLimits, cellDefaults, remoteDoorsMax } from "./settings.ts";
 import { TestedCells, type CellsUnderTest } from "./tested-cells.ts";
 import { declaration } from "./declaration.ts";
 
@@ -23,6 +24,7 @@ export const sandbox = capability({
   create({ config, logger, own, processNotes }) {
     const settings = {
       ...cellDefaults,
+      remoteDoors: config.nodeListen === undefined ? 0 : remoteDoorsMax,
       shared: partOfNode(config.cells ?? availableParallelism(), own, config),
       dedicatedMax: partOfNode(cellDefaults.dedicatedMax, own, config, dedicatedMin),
       cellBytesMax: config.cellMemoryMegabytes * mebibyte,
@@ -31,7 +33,11 @@ export const sandbox = capability({
       accountShare: config.accountSharePercent / 100,
       waitMs: config.requestWaitSeconds * 1000,
     };
-    const doors = new Doors();
+    const doors = new Doors(
+      config.nodeListen !== undefined
+        ? new RemoteDoors(settings.objectCellsMax, settings.remoteDoors)
+        : undefined,
+    );
     const cellsUnderTest: CellsUnderTest = { meet: undefined, all: [] };
     const { dedicatedRunsToTrust } = settings;
     const cellsOf = (kind: string): Cells => {

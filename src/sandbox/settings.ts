@@ -58,6 +58,8 @@ export interface CellSettings {
   dedicatedIdleMs: number;
   /** Maximum number of cells of objects at the same time. */
   objectCellsMax: number;
+  /** Cells of objects of other nodes that a cell can call methods of at the same time. */
+  remoteDoors: number;
   /** The fraction of these cells that one account may use, and the time after which a waiting call is refused. */
   objectAccountShare: number;
   objectWaitMs: number;
@@ -127,9 +129,13 @@ export const cellDefaults: CellSettings = {
   dedicatedIdleMs: 10_000,
   dedicatedRunsToTrust: 20,
   objectCellsMax: 16,
+  remoteDoors: 0,
   objectAccountShare: 0.25,
   objectWaitMs: 5000,
 };
+
+/** Cells of objects of other nodes that a cell can call methods of at the same time, if there are other nodes. */
+export const remoteDoorsMax = 64;
 
 /** Cells of objects. Each live object takes 0.5 MB, and one that is busy keeps others of its cell waiting. */
 export const objectSettings: CellSettings = {

@@ -1,4 +1,5 @@
 import { VisitorError } from "../edge/http/errors.ts";
+import { DomainError } from "../platform/domain-error.ts";
 import { FailedCall } from "../platform/process-calls/call-messages.ts";
 import { CellError, ObjectRefusal, Refusal, type CellErrorKind } from "../sandbox/errors.ts";
 import type { Thrown } from "../sandbox/gateway/exchange.ts";
@@ -8,6 +9,7 @@ type Failure =
   | { of: "refusal"; message: string }
   | { of: "object"; message: string; flags: ObjectRefusal["flags"] }
   | { of: "cell"; kind: CellErrorKind; message: string; thrown: Thrown | undefined }
+  | { of: "domain"; kind: string; message: string }
   | { of: "visitor"; status: number; code: number; title: string; message: string };
 
 /** Awaits work for another process. Converts its errors to a FailedCall, which that process turns back (`understood`). */
@@ -36,6 +38,7 @@ function failureOf(error: unknown): Failure | undefined {
     const { kind, message, cause } = error;
     return { of: "cell", kind, message, thrown: kind === "exception" ? (cause as Thrown) : undefined };
   }
+  if (error instanceof DomainError) return { of: "domain", kind: error.kind, message: error.message };
   if (!(error instanceof VisitorError)) return undefined;
   const { status, code, title, message } = error;
   return { of: "visitor", status, code, title, message };
@@ -49,6 +52,8 @@ function errorOf(failure: Failure | Record<string, never>): Error {
       return new ObjectRefusal(failure.message, ...failure.flags);
     case "cell":
       return new CellError(failure.kind, failure.message, { cause: failure.thrown });
+    case "domain":
+      return new DomainError(failure.kind, { message: failure.message });
     case "visitor":
       return new VisitorError(failure.status, failure.code, failure.title, failure.message);
     default:

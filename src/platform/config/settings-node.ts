@@ -67,6 +67,13 @@ export const nodeSettings = {
     describe:
       "address of a listener for /healthz and /readyz only, for probes; it answers from the beginning of the start (default: only the API listener answers them)",
   },
+  nodeListen: {
+    kind: "address",
+    flag: "node-listen",
+    env: "SELVEDGE_NODE_LISTEN",
+    describe:
+      "address at which the other nodes of the installation reach this one, for Durable Objects and D1 on PostgreSQL (default: no listener, and no objects on PostgreSQL)",
+  },
   processStartSeconds: {
     kind: "count",
     min: 1,

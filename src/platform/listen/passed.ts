@@ -11,6 +11,7 @@ const settingsByName = {
   "edge-tls": "edgeTlsListen",
   metrics: "metricsListen",
   health: "healthListen",
+  nodes: "nodeListen",
   dns: "dnsListen",
 } as const satisfies Record<string, keyof Config>;
 type Name = keyof typeof settingsByName;

@@ -14,6 +14,7 @@ const purposes = {
   edgeTlsListen: "edge, TLS",
   metricsListen: "metrics",
   healthListen: "health",
+  nodeListen: "other nodes",
 } as const;
 export type ListenerName = keyof typeof purposes;
 

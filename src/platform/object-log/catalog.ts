@@ -25,6 +25,25 @@ export interface StoredSegment {
   stamp: Stamp;
 }
 
+/** The files that a segment is about: of changes the first and the last stamp, of bases the stamp, the start, and 1 for `gone`. */
+export interface SegmentContents {
+  changes: readonly (readonly [namespace: string, name: string, first: Stamp, last: Stamp])[];
+  bases: readonly (readonly [namespace: string, name: string, stamp: Stamp, start: Stamp, isGone: 0 | 1])[];
+}
+
+export function contentsOf(entries: readonly Entry[]): SegmentContents {
+  const bases: SegmentContents["bases"][number][] = [];
+  const spans = new Map<string, [string, string, Stamp, Stamp]>();
+  for (const { namespace, name, kind, stamp, start } of entries) {
+    const span = spans.get(`${namespace}/${name}`);
+    if (span === undefined) spans.set(`${namespace}/${name}`, [namespace, name, stamp, stamp]);
+    else span[3] = stamp;
+    if (kind === "base" || kind === "gone")
+      bases.push([namespace, name, stamp, start ?? stamp, kind === "gone" ? 1 : 0]);
+  }
+  return { changes: [...spans.values()], bases };
+}
+
 /** Where a base is: in a file of its own, or in an entry of a segment. */
 export type FoundBase = ObjectFile & { start: Stamp; stamp: Stamp } & (
     | { part: Part; segment: null; isGone: false }
@@ -76,25 +95,28 @@ export class Catalog {
     return this.#all("select * from segments order by number") as unknown as StoredSegment[];
   }
 
-  add(segment: StoredSegment, entries: readonly Entry[]): void {
+  /** The number up to which it knows the parts of a log that several nodes share. */
+  get syncedTo(): number {
+    return this.#get("pragma user_version")!["user_version"] as number;
+  }
+
+  set syncedTo(number: number) {
+    this.#database.exec(`pragma user_version = ${Math.floor(number)}`);
+  }
+
+  add(segment: StoredSegment, { changes, bases }: SegmentContents): void {
     this.#transaction(() => {
-      this.#run("insert into segments values (?, ?, ?)", segment.number, segment.path, segment.stamp);
-      const spans = new Map<string, { file: ObjectFile; first: Stamp; last: Stamp }>();
-      for (const { namespace, name, kind, stamp, start } of entries) {
-        const span = spans.get(`${namespace}/${name}`);
-        if (span === undefined)
-          spans.set(`${namespace}/${name}`, { file: { namespace, name }, first: stamp, last: stamp });
-        else span.last = stamp;
-        if (kind === "base" || kind === "gone")
-          this.#run(
-            "insert or replace into bases values (?, ?, ?, ?, ?, null, ?)",
-            ...[namespace, name, stamp, start ?? stamp, segment.number, kind === "gone" ? 1 : 0],
-          );
-      }
-      for (const { file, first, last } of spans.values())
+      const { number, path, stamp } = segment;
+      this.#run("insert or replace into segments values (?, ?, ?)", number, path, stamp);
+      for (const [namespace, name, at, start, isGone] of bases)
+        this.#run(
+          "insert or replace into bases values (?, ?, ?, ?, ?, null, ?)",
+          ...[namespace, name, at, start, number, isGone],
+        );
+      for (const [namespace, name, first, last] of changes)
         this.#run(
           "insert or replace into changes values (?, ?, ?, ?, ?)",
-          ...[file.namespace, file.name, segment.number, first, last],
+          ...[namespace, name, number, first, last],
         );
     });
   }
@@ -120,6 +142,12 @@ export class Catalog {
 
   removeState({ namespace, name }: ObjectFile): void {
     this.#run("delete from files where namespace = ? and name = ?", namespace, name);
+  }
+
+  /** Forgets how far the logs of files are shipped: of a namespace, or of all. */
+  removeStates(namespace?: string): void {
+    if (namespace === undefined) this.#run("delete from files");
+    else this.#run("delete from files where namespace = ?", namespace);
   }
 
   /** The files of an object, or all. `prefix` is the id of an object and a dot. */

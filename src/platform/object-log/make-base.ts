@@ -5,8 +5,8 @@ import type { Archive } from "../storage/archive/archive.ts";
 import { compressed, writePart } from "../storage/archive/parts.ts";
 import { contentPath, markBase } from "./bases.ts";
 import { bytesOf, readFlags } from "../storage/live-files/object-files.ts";
-import type { Catalog } from "./catalog.ts";
 import type { FollowedFile } from "./followed-file.ts";
+import type { LogOrder } from "./log-order.ts";
 import type { Entry } from "./segment.ts";
 import type { Stamps } from "./stamps.ts";
 
@@ -27,7 +27,7 @@ export function pushBase(followed: FollowedFile, stamps: Stamps, push: (entry: E
 }
 
 interface BaseParts {
-  catalog: Catalog;
+  order: LogOrder;
   files: Archive;
   stamps: Stamps;
   /** Ships the frames that were read. */
@@ -40,9 +40,10 @@ interface BaseParts {
  */
 export async function writeBase(
   followed: FollowedFile,
-  { catalog, files, stamps, ship }: BaseParts,
+  { order, files, stamps, ship }: BaseParts,
 ): Promise<boolean> {
   const { file, path, epoch } = followed;
+  const right = order.right();
   followed.isCopied = true;
   try {
     const start = followed.baseStart;
@@ -57,7 +58,8 @@ export async function writeBase(
     }
     const base = { ...file, start, stamp, part };
     await markBase(files, base);
-    catalog.addBase(base);
+    await order.addBase(base, right);
+    if (followed.epoch !== epoch) return false;
     followed.setBase(stamp);
     return true;
   } catch (error) {

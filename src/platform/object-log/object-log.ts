@@ -13,6 +13,8 @@ import {
 import { unawaited } from "../util/uncaught.ts";
 import type { Catalog, FileState } from "./catalog.ts";
 import { FollowedFile } from "./followed-file.ts";
+import { LastEntries } from "./last-entries.ts";
+import { ownOrder, type LogOrder } from "./log-order.ts";
 import { pushBase, smallBytes, writeBase } from "./make-base.ts";
 import type { Entry } from "./segment.ts";
 import { Shipper } from "./shipper.ts";
@@ -24,6 +26,8 @@ export interface ObjectLogOptions {
   catalog: Catalog;
   /** The store that the log is shipped to. */
   files: Archive;
+  /** Default: the log of this node alone. */
+  order?: LogOrder;
   /** Resolves when the catalog has everything that is in the store. */
   ready: () => Promise<void>;
   everyMs: number;
@@ -46,14 +50,14 @@ const suffix = "-wal";
  */
 export class ObjectLog {
   readonly #options: ObjectLogOptions;
+  readonly #order: LogOrder;
   readonly #stamps: Stamps;
   readonly #shipper: Shipper;
   readonly #watchers = new Map<string, FSWatcher>();
   /** By object, then by file name. */
   readonly #followed = new Map<string, Map<string, FollowedFile>>();
   readonly #changed = new Map<string, ObjectFile>();
-  /** Numbers of the last entries, by namespace. */
-  readonly #lastEntries = new Map<string, number>();
+  readonly #lastEntries = new LastEntries();
   #readTimer: NodeJS.Timeout | undefined;
   #shipTimer: NodeJS.Timeout | undefined;
   readonly #large: FollowedFile[] = [];
@@ -64,9 +68,10 @@ export class ObjectLog {
 
   constructor(options: ObjectLogOptions) {
     this.#options = options;
-    const { catalog, files, ready } = options;
+    const { catalog, files, ready, order = ownOrder(catalog) } = options;
+    this.#order = order;
     this.#stamps = new Stamps(catalog.lastStamp);
-    this.#shipper = new Shipper({ catalog, files, ready, statesOf: (all) => this.#statesOf(all) });
+    this.#shipper = new Shipper({ catalog, files, order, ready, statesOf: (all) => this.#statesOf(all) });
   }
 
   get stamps(): Stamps {
@@ -74,11 +79,12 @@ export class ObjectLog {
   }
 
   /** Ships logs that earlier processes left, and files that are missing in the store. */
-  async catchUp(): Promise<void> {
+  async catchUp(isOwn: (namespace: string) => boolean = () => true): Promise<void> {
     const { folder, catalog } = this.#options;
     let count = 0;
     for await (const file of objectFiles(folder)) {
       if (this.#isClosed) return;
+      if (!isOwn(file.namespace)) continue;
       const path = join(folder, file.namespace, file.name);
       const isKnown = isFacets(file.name)
         ? catalog.baseOf(file, this.#stamps.last) !== undefined
@@ -153,7 +159,7 @@ export class ObjectLog {
     await new Promise((resolve) => setImmediate(resolve)); // as in `flush`
     this.#readChanged();
     const until = performance.now() + flushMs;
-    const last = this.#lastEntryOf(namespaces); // later writes need not be shipped
+    const last = this.#lastEntries.of(namespaces); // later writes need not be shipped
     while (this.#shipper.shipped < last) await this.settle();
     for (let late; (late = this.#withoutBase(namespaces)).length > 0;) {
       if (performance.now() > until) throw new Error("Objects could not be copied to the log in time");
@@ -161,13 +167,6 @@ export class ObjectLog {
       for (const each of late) this.#readOne(each);
       await this.settle();
     }
-  }
-
-  #lastEntryOf(namespaces: ReadonlySet<string>): number {
-    let last = 0;
-    for (const [namespace, entry] of this.#lastEntries)
-      if (entry > last && namespaces.has(namespace)) last = entry;
-    return last;
   }
 
   /** Files that cannot be restored from the log yet. */
@@ -211,6 +210,17 @@ export class ObjectLog {
       this.#options.catalog.removeState(file);
       this.#push({ ...file, kind: "gone", stamp: this.#stamps.next(), bytes: Buffer.alloc(0) });
     }
+  }
+
+  /** Forgets what it knows of files: other nodes may write their log from now on. */
+  reset(): void {
+    for (const watcher of this.#watchers.values()) watcher.close();
+    this.#watchers.clear();
+    this.#changed.clear();
+    for (const files of this.#followed.values()) for (const { file } of [...files.values()]) this.#drop(file);
+    this.#large.length = 0;
+    this.#shipper.reset();
+    this.#options.catalog.removeStates();
   }
 
   async close(): Promise<void> {
@@ -305,8 +315,8 @@ export class ObjectLog {
   }
 
   async #copyAll(): Promise<void> {
-    const { catalog, files, logger } = this.#options;
-    const parts = { catalog, files, stamps: this.#stamps, ship: async () => this.#ship() };
+    const { files, logger } = this.#options;
+    const parts = { order: this.#order, files, stamps: this.#stamps, ship: async () => this.#ship() };
     for (;;) {
       const followed = this.#large.shift();
       if (followed === undefined) return;
@@ -324,7 +334,7 @@ export class ObjectLog {
 
   #push(entry: Entry): void {
     const shipper = this.#shipper;
-    this.#lastEntries.set(entry.namespace, shipper.push(entry));
+    this.#lastEntries.note(entry.namespace, shipper.push(entry));
     if (shipper.waitingBytes > waitingBytesMax) this.#giveUp();
     if (this.#isClosed) return;
     if (shipper.waitingBytes > shipBytes) this.#shipSoon(0);

@@ -7,14 +7,19 @@ import type { Config } from "../config/settings.ts";
 import { openedLater, openLogFiles } from "../log-shipping/log-files.ts";
 import { openArchiveStore } from "../open-archive-store.ts";
 import type { Archive } from "../storage/archive/archive.ts";
+import { inTurnsOfStarts } from "../storage/dialects.ts";
+import type { Storage } from "../storage/storage.ts";
 import { objectsFolderOf } from "../storage/live-files/object-files.ts";
 import { unawaited } from "../util/uncaught.ts";
 import { Catalog } from "./catalog.ts";
 import { finishReplacements } from "./history.ts";
+import { ownOrder } from "./log-order.ts";
 import { ObjectLog } from "./object-log.ts";
 import { startPruning } from "./prune.ts";
 import { reconcile } from "./reconcile.ts";
 import { logPrefix } from "./segment.ts";
+import { SharedOrder, type LogLease } from "./shared-order.ts";
+import { checkSharedPlace } from "./shared-place.ts";
 
 /** The log of objects of a running node. */
 export interface OpenObjectLog {
@@ -23,6 +28,8 @@ export interface OpenObjectLog {
   files: Archive;
   /** Resolves when the catalog has everything that is in the store. */
   ready: () => Promise<void>;
+  /** Resolves when the catalog knows everything that any node has added. */
+  sync: () => Promise<void>;
   /** The folder of the namespaces of objects. */
   folder: string;
   /** The folder with notes about files that are being replaced. */
@@ -30,11 +37,15 @@ export interface OpenObjectLog {
   close: () => Promise<void>;
 }
 
-/** Opens the log of objects; undefined if `object-log` is not set. If the store cannot be reached, the log retries. */
+/**
+ * Opens the log of objects; undefined if `object-log` is not set. If the store cannot be reached, the log retries. With
+ * `shared`, other nodes write the log, too.
+ */
 export async function openObjectLog(
   config: Config,
   dataDir: string,
   logger: Logger,
+  shared?: SharedLog,
 ): Promise<OpenObjectLog | undefined> {
   if (config.objectLog === undefined || config.backupFolder === undefined) return undefined;
   const own = join(dataDir, "object-log");
@@ -43,32 +54,55 @@ export async function openObjectLog(
   const notes = join(own, "replacing");
   const store = await openArchiveStore(config.backupFolder, config, "--backup-folder");
   const catalog = openCatalog(join(own, "catalog.db"), logger);
+  const open = async (): Promise<Archive> =>
+    openLogFiles(store.files, encryptionOf(config), { isWriter: true, prefix: logPrefix });
+  const sharedOrder =
+    shared && new SharedOrder(shared.storage.read, catalog, shared.lease, (last) => log.stamps.see(last));
+  const order = sharedOrder ?? ownOrder(catalog);
   const files = openedLater(store.shown, async () => {
-    const opened = await openLogFiles(store.files, encryptionOf(config), {
-      isWriter: true,
-      prefix: logPrefix,
-    });
+    if (shared !== undefined)
+      return inTurnsOfStarts(shared.storage, async () => {
+        await checkSharedPlace(shared.storage, store.files);
+        return open();
+      });
+    const opened = await open();
     await reconcile(catalog, opened);
     return opened;
   });
   const ready = async (): Promise<void> => {
     await files.read(`${logPrefix}key.json`); // the first use opens the store
   };
-  const log = new ObjectLog({ folder, catalog, files, ready, everyMs: durationMs(config.objectLog), logger });
+  const log = new ObjectLog({
+    folder,
+    catalog,
+    files,
+    order,
+    ready,
+    everyMs: durationMs(config.objectLog),
+    logger,
+  });
   for (const file of finishReplacements(folder, notes)) log.noteReplaced(file);
-  unawaited(
-    log.catchUp().catch((error: unknown) => {
-      logger.error({ err: error }, "databases of objects could not be copied to the log of objects");
-    }),
-  );
-  const stopPruning = startPruning({ catalog, files, ready }, config.objectLogDays, own, logger);
+  if (shared === undefined)
+    unawaited(
+      log.catchUp().catch((error: unknown) => {
+        logger.error({ err: error }, "databases of objects could not be copied to the log of objects");
+      }),
+    );
+  const stopPruning = startPruning({ catalog, files, order, ready }, config.objectLogDays, own, logger);
   const close = async (): Promise<void> => {
     await stopPruning();
     await log.close();
     catalog.close();
     await store.close();
   };
-  return { log, catalog, files, ready, folder, notes, close };
+  const sync = async (): Promise<void> => sharedOrder?.sync();
+  return { log, catalog, files, ready, sync, folder, notes, close };
+}
+
+/** The database and the lease of a node that writes a log together with others. */
+export interface SharedLog {
+  storage: Storage;
+  lease: LogLease;
 }
 
 /** Opens the catalog. A damaged one is replaced by an empty one, which `reconcile` fills. */

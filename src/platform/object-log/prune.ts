@@ -9,11 +9,13 @@ import type { ObjectFile } from "../storage/live-files/object-files.ts";
 import { repeat } from "../util/repeat.ts";
 import { contentPath, markBase, removeBase } from "./bases.ts";
 import type { Catalog } from "./catalog.ts";
+import type { LogOrder } from "./log-order.ts";
 import { writeState } from "./states.ts";
 import { noStamp, stampAt, type Stamp } from "./stamps.ts";
 
 interface Log {
   catalog: Catalog;
+  order: LogOrder;
   files: Archive;
 }
 
@@ -30,7 +32,7 @@ export const startPruning = (
   repeat(
     async () => {
       await log.ready();
-      await prune(log, stampAt(Date.now() - days * dayMs), aside);
+      if (log.order.prunes()) await prune(log, stampAt(Date.now() - days * dayMs), aside);
     },
     { everyMs: 6 * hourMs, firstMs: hourMs / 6 },
     { logger, message: "removing old parts of the log of objects failed" },
@@ -52,7 +54,7 @@ export async function prune(log: Log, cutoff: Stamp, aside: string): Promise<voi
   for (const { number, path, stamp } of catalog.segments()) {
     if (stamp >= needed || number === newest?.number) return;
     await files.remove(path);
-    catalog.removeSegment(number);
+    await log.order.removeSegment(number);
   }
 }
 
@@ -82,10 +84,11 @@ async function pruneFile(
   return kept.start < kept.stamp ? kept.start : kept.stamp;
 }
 
-async function drop({ catalog, files }: Log, base: ReturnType<Catalog["olderBases"]>[number]): Promise<void> {
+async function drop(log: Log, base: ReturnType<Catalog["olderBases"]>[number]): Promise<void> {
   const { part } = base;
-  if (part !== null) await removeBase(files, { ...base, part });
-  catalog.removeBase(base);
+  if (part === null) return log.catalog.removeBase(base);
+  await removeBase(log.files, { ...base, part });
+  await log.order.removeBase({ ...base, part });
 }
 
 /** Makes a base from the log: the state of a file at a moment after which it did not change. */
@@ -97,7 +100,7 @@ async function makeBase(log: Log, file: ObjectFile, stamp: Stamp, aside: string)
     const part = await writePart(log.files, path, compressed(createReadStream(to)));
     const base = { ...file, start: stamp, stamp, part };
     await markBase(log.files, base);
-    log.catalog.addBase(base);
+    await log.order.addBase(base, log.order.right());
   } finally {
     await rm(to, { force: true });
   }

@@ -5,6 +5,7 @@ import { expect, it } from "vitest";
 import { FolderArchive } from "../storage/archive/folder.ts";
 import { Catalog } from "./catalog.ts";
 import { readSegment, segmentsIn, type Entry } from "./segment.ts";
+import { ownOrder } from "./log-order.ts";
 import { Shipper } from "./shipper.ts";
 import { stampAt } from "./stamps.ts";
 
@@ -14,7 +15,13 @@ it("does not wait for dropped entries, and records their gap in the log", async 
   const folder = mkdtempSync(join(tmpdir(), "selvedge-shipper-"));
   const files = new FolderArchive(join(folder, "store"));
   const catalog = new Catalog(join(folder, "catalog.db"));
-  const shipper = new Shipper({ catalog, files, ready: async () => {}, statesOf: () => [] });
+  const shipper = new Shipper({
+    catalog,
+    files,
+    order: ownOrder(catalog),
+    ready: async () => {},
+    statesOf: () => [],
+  });
   const entry = (kind: Entry["kind"], ms: number): Entry => {
     const bytes = Buffer.alloc(kind === "base" ? 4096 : 0);
     return { ...file, kind, stamp: stampAt(ms), ...(kind === "base" && { start: stampAt(ms) }), bytes };

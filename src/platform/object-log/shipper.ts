@@ -1,11 +1,13 @@
 import type { Archive } from "../storage/archive/archive.ts";
 import type { ObjectFile } from "../storage/live-files/object-files.ts";
 import type { Catalog, FileState } from "./catalog.ts";
+import type { LogOrder } from "./log-order.ts";
 import { writeSegment, type Entry } from "./segment.ts";
 
 export interface EntryShipperOptions {
   catalog: Catalog;
   files: Archive;
+  order: LogOrder;
   /** Resolves when the catalog has everything that is in the store. */
   ready: () => Promise<void>;
   /** The current states of these files. */
@@ -24,6 +26,7 @@ export class Shipper {
   shipped = 0;
   #current: Promise<void> | undefined;
   #next: Promise<void> | undefined;
+  #generation = 0;
 
   constructor(options: EntryShipperOptions) {
     this.#options = options;
@@ -56,6 +59,14 @@ export class Shipper {
     return filesOf(dropped);
   }
 
+  /** Forgets everything that was not shipped: it is not this node's any more. */
+  reset(): void {
+    this.#generation++;
+    this.#waiting = [];
+    this.#bytes = 0;
+    this.shipped = this.#pushed;
+  }
+
   /** Resolves when all entries that were pushed before are in the store. Concurrent calls share a segment. */
   async ship(): Promise<void> {
     this.#next ??= this.#begin();
@@ -70,9 +81,11 @@ export class Shipper {
   }
 
   async #write(): Promise<void> {
-    const { catalog, files, statesOf, ready } = this.#options;
+    const { catalog, files, order, statesOf, ready } = this.#options;
     await ready();
-    const entries = this.#waiting.splice(0);
+    const right = order.right();
+    const generation = this.#generation;
+    const entries = this.#waiting.splice(0).filter(({ namespace }) => order.isOwn(namespace));
     const last = this.#pushed;
     this.#bytes = 0;
     if (entries.length === 0) {
@@ -85,15 +98,17 @@ export class Shipper {
       for (const part of parts(entries)) {
         const number = (catalog.lastSegment?.number ?? 0) + 1;
         const path = await writeSegment(files, number, part);
-        catalog.add({ number, path, stamp: part.at(-1)!.stamp }, part);
+        await order.add({ number, path, stamp: part.at(-1)!.stamp }, part, right);
         written += part.length;
       }
     } catch (error) {
+      if (generation !== this.#generation) return;
       const left = entries.slice(written);
       this.#waiting.unshift(...left);
       for (const { bytes } of left) this.#bytes += bytes.length;
       throw error;
     }
+    if (generation !== this.#generation) return;
     catalog.putStates(states);
     this.shipped = last;
   }

@@ -52,6 +52,12 @@ export class Stamps {
     return textOf(this.#last);
   }
 
+  /** Another node has made a stamp: later ones are higher. */
+  see(stamp: Stamp): void {
+    const seen = BigInt(`0x${stamp}`);
+    if (seen > this.#last) this.#last = seen;
+  }
+
   next(): Stamp {
     const now = BigInt(Date.now()) << counterBits;
     this.#last = now > this.#last ? now : this.#last + 1n;

@@ -1,11 +1,10 @@
-import { rmSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { listenAt } from "../listen/listen.ts";
 import { whileAnswering } from "../observability/last-net.ts";
 import { asciiJson } from "../util/ascii-json.ts";
 import { unawaited } from "../util/uncaught.ts";
 import { callHeader, FailedCall, failureHeader, headBytesMax, type CallHead } from "./call-messages.ts";
+import type { CallTransport } from "./transport.ts";
 import type { CallExchange, UpgradedCall } from "./calls.ts";
 
 export type CallHandler<Details> = (details: Details, exchange: CallExchange) => Promise<void>;
@@ -23,7 +22,7 @@ export interface CallAnswers {
 }
 
 /** Creates a server of calls, which does not listen yet. */
-export function answersOf(): CallAnswers {
+export function answersOf(transport: CallTransport): CallAnswers {
   const handlers = new Map<string, CallHandler<never>>();
   const upgradeHandlers = new Map<string, CallUpgradeHandler<never>>();
   let noteFault: (error: unknown, name: string) => void = () => {};
@@ -74,8 +73,7 @@ export function answersOf(): CallAnswers {
     },
     async listen(path, onFault) {
       noteFault = onFault;
-      rmSync(path, { force: true });
-      await listenAt(server, { path });
+      await transport.listen(server, path);
     },
     close() {
       server.close();

@@ -1,5 +1,5 @@
 import {
-  Agent,
+  type Agent,
   request as send,
   type ClientRequest,
   type IncomingMessage,
@@ -10,14 +10,13 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { asciiJson } from "../util/ascii-json.ts";
 import { randomText } from "../util/ids.ts";
-import { answersOf, type CallHandler, type CallUpgradeHandler } from "./call-server.ts";
+import { answersOf, type CallAnswers, type CallHandler, type CallUpgradeHandler } from "./call-server.ts";
 import { callHeader, FailedCall, failureHeader, headBytesMax, type CallHead } from "./call-messages.ts";
-import { connectTo, isBusyOrAbsent } from "../processes/protocol.ts";
+import { isBusyOrAbsent } from "../processes/protocol.ts";
+import { unixTransport, type CallTransport } from "./transport.ts";
 
-/** How long a call waits for a process that is being restarted. */
-const absentMsMax = 5000;
 const againMs = 100;
-const answerBytesMax = 1024 * 1024;
+const answerBytesMax = 16 * 1024 * 1024;
 
 /** Response headers that belong to the connection between the processes. */
 const ofConnection: ReadonlySet<string> = new Set(["connection", "keep-alive", "transfer-encoding"]);
@@ -45,19 +44,23 @@ export interface UpgradedCall {
 
 /**
  * Calls between the main process and its edge processes: HTTP over a Unix socket of each process. `to` is the
- * path of the other process's socket, by default the main process's.
+ * path of the other process's socket, by default the main process's. Between nodes, `to` is an address.
  */
 export class ProcessCalls {
   /** The path of this process's socket. */
   readonly path: string;
   readonly #mainPath: string;
   /** For calls without a body. Others use connections of their own, because their reader may stop before the end. */
-  readonly #agent = new Agent({ keepAlive: true });
-  readonly #answers = answersOf();
+  readonly #agent: Agent;
+  readonly #answers: CallAnswers;
+  readonly #transport: CallTransport;
 
-  constructor(path: string, mainPath: string) {
+  constructor(path: string, mainPath: string, transport = unixTransport) {
     this.path = path;
     this.#mainPath = mainPath;
+    this.#transport = transport;
+    this.#agent = transport.newAgent();
+    this.#answers = answersOf(transport);
   }
 
   /**
@@ -85,7 +88,14 @@ export class ProcessCalls {
    * Lets another process answer a request. Rejects only while nothing has been sent to the client, with a
    * FailedCall if the other process refused.
    */
-  async forward(name: string, details: unknown, exchange: CallExchange, to = this.#mainPath): Promise<void> {
+  async forward(
+    name: string,
+    details: unknown,
+    exchange: CallExchange,
+    to = this.#mainPath,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    signal?.throwIfAborted();
     const { url, request, response } = exchange;
     const { "content-length": length, "transfer-encoding": coding } = request.headers;
     const headers: string[] = [];
@@ -94,13 +104,14 @@ export class ProcessCalls {
     const hasBody = coding !== undefined || Number(length ?? 0) > 0;
     const head = { name, details, mark: newMark(), url: url.href, headers: request.rawHeaders };
     // Kept open, so that the other process can answer before it has read the whole body.
-    const agent = hasBody ? new Agent({ keepAlive: true }) : this.#agent;
-    const call = await open(to, head, request.method ?? "GET", headers, agent);
+    const agent = hasBody ? this.#transport.newAgent() : this.#agent;
+    const call = await this.#open(to, head, request.method ?? "GET", headers, agent);
     const leave = (): void => {
       call.destroy();
     };
     response.once("close", leave);
-    if (response.destroyed) leave();
+    signal?.addEventListener("abort", leave);
+    if (response.destroyed || signal?.aborted === true) leave();
     try {
       const answered = answerTo(call);
       if (hasBody) request.once("error", leave).pipe(call);
@@ -111,6 +122,7 @@ export class ProcessCalls {
       await pipeline(answer, response);
     } finally {
       response.off("close", leave);
+      signal?.removeEventListener("abort", leave);
       if (hasBody) {
         request.unpipe(call);
         request.resume();
@@ -121,9 +133,15 @@ export class ProcessCalls {
   }
 
   /** Lets another process take over an upgrade. Rejects only if that process cannot be reached. */
-  async upgrade(name: string, details: unknown, call: UpgradedCall, to = this.#mainPath): Promise<void> {
+  async upgrade(
+    name: string,
+    details: unknown,
+    call: UpgradedCall,
+    to = this.#mainPath,
+    signal?: AbortSignal,
+  ): Promise<void> {
     const { url, request, socket, head } = call;
-    await this.join(name, details, { url: url.href, headers: request.rawHeaders, socket, head }, to);
+    await this.join(name, details, { url: url.href, headers: request.rawHeaders, socket, head }, to, signal);
   }
 
   /** Connects a connection to one to another process. Rejects only if that process cannot be reached. */
@@ -132,19 +150,26 @@ export class ProcessCalls {
     details: unknown,
     { url = noUrl, headers, socket, head }: JoinedCall,
     to = this.#mainPath,
+    signal?: AbortSignal,
   ): Promise<void> {
+    signal?.throwIfAborted();
     const described: CallHead = { name, details, mark: newMark(), url, headers };
-    const other = await whenThere(() => connectTo(to));
-    if (socket.destroyed) {
+    const other = await this.#whenThere(() => this.#transport.connect(to));
+    if (socket.destroyed || signal?.aborted === true) {
       other.destroy(); // nothing else would end it later
       return;
     }
     const lines = ["GET / HTTP/1.1", "host: process", "connection: Upgrade", "upgrade: websocket"];
     other.write(`${[...lines, `${callHeader}: ${asciiJson(described)}`].join("\r\n")}\r\n\r\n`);
     if (head.length > 0) other.write(head);
+    const leave = (): void => {
+      other.destroy();
+    };
+    signal?.addEventListener("abort", leave);
     await new Promise<void>((resolve) => {
       other.on("error", () => socket.destroy());
       other.on("close", () => {
+        signal?.removeEventListener("abort", leave);
         socket.destroySoon();
         resolve();
       });
@@ -155,8 +180,13 @@ export class ProcessCalls {
   }
 
   /** Asks another process for JSON. Rejects with a FailedCall if it refused. */
-  async ask<Answer>(name: string, details: unknown, to = this.#mainPath): Promise<Answer> {
-    const answer = await this.fetch(name, details, to);
+  async ask<Answer>(
+    name: string,
+    details: unknown,
+    to = this.#mainPath,
+    signal?: AbortSignal,
+  ): Promise<Answer> {
+    const answer = await this.fetch(name, details, to, signal);
     const chunks: Buffer[] = [];
     let length = 0;
     for await (const chunk of answer as AsyncIterable<Buffer>) {
@@ -168,27 +198,52 @@ export class ProcessCalls {
   }
 
   /** The response of another process, with its body unread. Rejects with a FailedCall if that process refused. */
-  async fetch(name: string, details: unknown, to = this.#mainPath): Promise<IncomingMessage> {
+  async fetch(
+    name: string,
+    details: unknown,
+    to = this.#mainPath,
+    signal?: AbortSignal,
+  ): Promise<IncomingMessage> {
+    signal?.throwIfAborted();
     const head = { name, details, mark: newMark(), url: noUrl, headers: [] };
-    const call = await open(to, head, "GET", [], this.#agent);
+    const call = await this.#open(to, head, "GET", [], this.#agent);
+    const leave = (): void => {
+      call.destroy();
+    };
+    signal?.addEventListener("abort", leave);
+    call.once("close", () => signal?.removeEventListener("abort", leave));
     const answered = answerTo(call);
     call.end();
     const answer = await answered;
     throwIfFailed(answer, head);
     return answer;
   }
-}
 
-async function open(
-  to: string,
-  head: CallHead,
-  method: string,
-  headers: readonly string[],
-  agent: Agent,
-): Promise<ClientRequest> {
-  const described = [...headers, "host", "process", callHeader, asciiJson(head)];
-  const options = { socketPath: to, agent, method, headers: described, maxHeaderSize: headBytesMax };
-  return whenThere(() => connected(send(options)));
+  async #open(
+    to: string,
+    head: CallHead,
+    method: string,
+    headers: readonly string[],
+    agent: Agent,
+  ): Promise<ClientRequest> {
+    const described = [...headers, "host", "process", callHeader, asciiJson(head)];
+    const address = this.#transport.addressOf(to);
+    const options = { ...address, agent, method, headers: described, maxHeaderSize: headBytesMax };
+    return this.#whenThere(() => connected(send(options)));
+  }
+
+  /** Tries again while the process is not there, or has no room for one more connection. */
+  async #whenThere<T>(open: () => Promise<T>): Promise<T> {
+    const endMs = performance.now() + this.#transport.absentMsMax;
+    for (;;) {
+      try {
+        return await open();
+      } catch (error) {
+        if (!isBusyOrAbsent(error) || performance.now() > endMs) throw error;
+        await delay(againMs);
+      }
+    }
+  }
 }
 
 /** Resolves when the request has a connection, before anything is sent. */
@@ -210,19 +265,6 @@ const answerTo = (call: ClientRequest): Promise<IncomingMessage> =>
     call.once("response", resolve).once("error", reject);
     call.once("close", () => reject(new Error("The other process left before it answered")));
   });
-
-/** Retries while the process does not listen, or its queue of connections is full. */
-async function whenThere<T>(open: () => Promise<T>): Promise<T> {
-  const endMs = performance.now() + absentMsMax;
-  for (;;) {
-    try {
-      return await open();
-    } catch (error) {
-      if (!isBusyOrAbsent(error) || performance.now() > endMs) throw error;
-      await delay(againMs);
-    }
-  }
-}
 
 const newMark = (): string => randomText(16, "base64url");
 

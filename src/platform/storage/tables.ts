@@ -1,4 +1,5 @@
-import type { Immutable } from "./columns.ts";
+import type { Generated } from "kysely";
+import type { Flag, Immutable } from "./columns.ts";
 
 export interface MetaTable {
   key: Immutable<string>;
@@ -48,6 +49,54 @@ export interface NodeRatesTable {
   run: string;
   /** JSON: the total of each key since the start of the node. */
   totals: string;
+}
+
+/** On PostgreSQL, the times in which nodes run objects; see object-shards/lease.ts. */
+export interface ObjectNodesTable {
+  /** A new one with each start, and after each loss of the lease. */
+  id: Generated<number>;
+  node: Immutable<string>;
+  /** The run of the node, as in `nodes`, and the number of the lease in it. */
+  run: Immutable<string>;
+  attempt: Immutable<number>;
+  /** Where other nodes reach it. */
+  address: Immutable<string>;
+  /** Without a renewal for so long, other nodes end it. */
+  lease_ms: Immutable<number>;
+  /** Raised with each renewal. */
+  beats: number;
+  /** Whether it is about to stop, and gets no shards. */
+  leaves: Flag;
+  has_ended: Flag;
+}
+
+/** On PostgreSQL, the owners of the shards of objects: rows of object_nodes. */
+export interface ObjectShardsTable {
+  shard: Immutable<number>;
+  owner: number | null;
+  /** Raised each time that it is taken. */
+  term: number;
+  /** The last owner that could run its objects. */
+  last: number | null;
+}
+
+/** On PostgreSQL, the parts of the log of objects of all nodes, in their order; see object-log/shared-order.ts. */
+export interface ObjectLogTable {
+  number: Immutable<number>;
+  /** JSON. */
+  part: Immutable<string>;
+}
+
+/** On PostgreSQL, values that nodes share, and backups do not have; see nodes/shared-values.ts. */
+export interface NodeValuesTable {
+  name: Immutable<string>;
+  value: Immutable<string>;
+}
+
+/** One row: the number of the last part of the log of objects. */
+export interface ObjectLogHeadTable {
+  one: Immutable<1>;
+  number: number;
 }
 
 /** One row: where the blobs of the installation are. */

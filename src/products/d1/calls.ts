@@ -11,6 +11,7 @@ import { CollectedResponse } from "../../workers/runtime/collected-response.ts";
 import { platformGroupOf } from "../../workers/objects/namespaces.ts";
 import { bookmarkOf, databaseLimits, objectOf, type Database } from "./database.ts";
 import { d1Errors } from "./errors.ts";
+import type { SendAtOwner } from "./nodes/owner-calls.ts";
 import { readFigures, type DatabaseUsage } from "./usage/usage.ts";
 
 /** In the object's responses: the figures of the queries. */
@@ -61,6 +62,9 @@ export class DatabaseCalls {
   readonly #log: DatabaseLog | undefined;
   readonly #usage: Pick<DatabaseUsage, "note"> | undefined;
 
+  /** Sends calls to the nodes that have the databases; this node, unless they are divided. */
+  atOwner: SendAtOwner = async (...given) => this.sendHere(...given);
+
   constructor(cells: ObjectCells, log?: DatabaseLog, usage?: Pick<DatabaseUsage, "note">) {
     this.#cells = cells;
     this.#usage = usage;
@@ -69,6 +73,15 @@ export class DatabaseCalls {
 
   /** Streams the object's response to `response`. Rejects with an ObjectRefusal that has the public text. */
   async send(database: Database, call: DatabaseCall, response: Answerable): Promise<void> {
+    try {
+      await this.atOwner(database, call, response);
+    } catch (error) {
+      throw publicError(error);
+    }
+  }
+
+  /** As `send`, to a database of this node. */
+  async sendHere(database: Database, call: DatabaseCall, response: Answerable): Promise<void> {
     const { path, body } = call;
     for (let attempt = 1; ; attempt++) {
       try {
@@ -83,7 +96,7 @@ export class DatabaseCalls {
       } catch (error) {
         const isFault = error instanceof ObjectRefusal && !error.flags.includes("overloaded");
         const mayRepeat = isFault && call.isRead && attempt < attemptsMax && !response.headersSent;
-        if (!mayRepeat) throw publicError(error);
+        if (!mayRepeat) throw error;
       }
     }
   }

@@ -1,5 +1,6 @@
 import { capability } from "../../capability.ts";
 import { blobs, storage } from "../../platform/capability.ts";
+import { nodeLink } from "../../platform/capability-node-link.ts";
 import { bindingsInMain, type ShownBinding } from "../../workers/bindings-in-main.ts";
 import { objects } from "../../workers/objects/capability.ts";
 import { d1Operations } from "./api.ts";
@@ -10,6 +11,7 @@ import { TimeTravel } from "./time-travel.ts";
 import { Transfers } from "./transfers.ts";
 import { storeUsage, tidyTransfers } from "./tidy.ts";
 import { DatabaseUsage } from "./usage/usage.ts";
+import { sendAtOwner, serveDatabases } from "./nodes/owner-calls.ts";
 import { declaration } from "./declaration.ts";
 import { d1Errors } from "./errors.ts";
 import { d1ErrorCodes } from "./api-errors.ts";
@@ -29,13 +31,23 @@ export const d1 = capability({
   name: "D1",
   declares: declaration,
   atEdges: bindingsInMain("d1", shown),
-  needs: [storage, blobs, objects],
+  needs: [storage, blobs, nodeLink, objects],
   create(needed) {
-    const d1Databases = new Databases(needed.storage, needed.platformNamespaces);
+    const d1Databases = new Databases(
+      needed.storage,
+      needed.platformNamespaces,
+      needed.objectRefusal === undefined,
+    );
     const { objectRecovery } = needed;
     const d1Usage = new DatabaseUsage(needed.storage);
     const d1Calls = new DatabaseCalls(needed.objectCells, objectRecovery.answers, d1Usage);
-    const d1TimeTravel = new TimeTravel(objectRecovery, d1Calls);
+    const { ownedObjects } = needed;
+    if (ownedObjects !== undefined) d1Calls.atOwner = sendAtOwner(ownedObjects, d1Calls.atOwner);
+    if (needed.nodeCalls !== undefined) serveDatabases(needed.nodeCalls, d1Databases, d1Calls);
+    const d1TimeTravel = new TimeTravel(objectRecovery, d1Calls, {
+      atOwner: needed.objectsAtOwner,
+      files: needed.objectSharing,
+    });
     const d1Transfers = new Transfers(d1Calls, needed.blobs, needed.logger);
     return { d1Databases, d1Calls, d1Transfers, d1TimeTravel, d1Usage };
   },

@@ -12,12 +12,15 @@ import { clock } from "../../platform/timers/clock.ts";
 /** The databases of all accounts, in memory: every query looks one up. */
 export class Databases {
   readonly #storage: Storage;
+  readonly #isAvailable: boolean;
   readonly #namespaces: PlatformNamespaces;
   readonly #reads: FreshReads<Database[]>;
   #byId = new Map<string, Database>();
 
-  constructor(storage: Storage, namespaces: PlatformNamespaces) {
+  /** `isAvailable`: whether databases can run on this installation. */
+  constructor(storage: Storage, namespaces: PlatformNamespaces, isAvailable: boolean) {
     this.#storage = storage;
+    this.#isAvailable = isAvailable;
     this.#namespaces = namespaces;
     this.#reads = new FreshReads(
       async () => store.loadAll(storage.read),
@@ -59,7 +62,7 @@ export class Databases {
     accountId: string,
     input: Pick<Database, "name" | "locationHint" | "jurisdiction" | "readReplication">,
   ): Promise<Database> {
-    if (this.#storage.engine !== "sqlite") {
+    if (!this.#isAvailable) {
       const reason = inputErrors.absentProduct("D1");
       throw reason;
     }

@@ -1,17 +1,41 @@
 import type { ObjectRecovery } from "../../workers/objects/recovery/recovery.ts";
+import type { AtOwner } from "../../workers/objects/nodes/at-owner.ts";
+import type { ObjectFilesHere } from "../../workers/objects/object-work.ts";
 import { UnrestorableError } from "../../workers/objects/recovery/recovery.ts";
 import type { DatabaseCalls } from "./calls.ts";
 import { objectOf, type Database } from "./database.ts";
 import { d1Errors } from "./errors.ts";
 
+interface Restore {
+  namespace: string;
+  id: string;
+  /** A bookmark. */
+  from: string;
+}
+
 /** Bookmarks and restores of databases, with the errors of the API. */
 export class TimeTravel {
   readonly #recovery: ObjectRecovery;
   readonly #calls: DatabaseCalls;
+  readonly #restore: (restore: Restore) => Promise<{ before: string; after: string }>;
 
-  constructor(recovery: ObjectRecovery, calls: DatabaseCalls) {
+  /** `atOwner`: the node that has the database restores it. `files` brings its files there. */
+  constructor(
+    recovery: ObjectRecovery,
+    calls: DatabaseCalls,
+    { atOwner, files }: { atOwner: AtOwner; files: Pick<ObjectFilesHere, "restore"> | undefined },
+  ) {
     this.#recovery = recovery;
     this.#calls = calls;
+    this.#restore = atOwner.work("restore of a database", async ({ namespace, id, from }: Restore) => {
+      const object = { namespace, id };
+      try {
+        await files?.restore(object);
+        return await recovery.restore(object, await recovery.momentOf(object, from));
+      } catch (error) {
+        throw shown(error);
+      }
+    });
   }
 
   /** The bookmark of a time in ISO 8601, or of the current state. */
@@ -25,19 +49,14 @@ export class TimeTravel {
     { bookmark, timestamp }: { bookmark?: string | undefined; timestamp?: string | undefined },
   ): Promise<{ bookmark: string; previous_bookmark: string; message: string }> {
     if ((bookmark === undefined) === (timestamp === undefined)) throw d1Errors.moment();
-    const recovery = this.#needed();
-    const object = objectOf(database);
+    this.#needed();
     const from = bookmark ?? this.#ofTime(database, timestamp!);
-    try {
-      const { before, after } = await recovery.restore(object, await recovery.momentOf(object, from));
-      return {
-        bookmark: after,
-        previous_bookmark: before,
-        message: `The database has the state of the bookmark ${from}. To undo this, restore ${before}.`,
-      };
-    } catch (error) {
-      throw shown(error);
-    }
+    const { before, after } = await this.#restore({ ...objectOf(database), from });
+    return {
+      bookmark: after,
+      previous_bookmark: before,
+      message: `The database has the state of the bookmark ${from}. To undo this, restore ${before}.`,
+    };
   }
 
   #ofTime(database: Database, timestamp: string): string {

@@ -14,6 +14,23 @@ const waitingMax = 10_000;
 /** As `doorHost`; workerd adds a port. */
 const pattern = /^objects-(\d{1,4})(?::\d+)?$/;
 
+/** The cells of objects of another node. */
+export interface NodeDoors {
+  /** Joins a cell with the cell of a slot there. */
+  join(slot: number, from: Duplex, head: Buffer): void;
+  faultOf(token: string): Promise<ObjectRefusal | undefined>;
+}
+
+/** Doors to cells of other nodes. */
+export interface DoorsElsewhere {
+  /** Whether the number is that of such a door. Connects it then. */
+  join(number: number, from: Duplex, head: Buffer): boolean;
+  /** The node of a call, by its token. */
+  nodeOf(token: string): NodeDoors | undefined;
+  /** The number of a door to a cell of a node, for the call of a token. */
+  open(node: NodeDoors, slot: number, token: string): number;
+}
+
 /**
  * Joins cells that call objects with the cells of the objects. workerd speaks Cap'n Proto over the joined sockets; each
  * call in it needs a token of the gateway (gateway/object-calls.ts).
@@ -29,6 +46,13 @@ export class Doors {
   /** In an edge process: the doors of main, which has the cells of objects. */
   ofMain: Pick<Doors, "faultOf" | "join"> | undefined;
 
+  /** Doors to other nodes; undefined if there are none. */
+  readonly remote: DoorsElsewhere | undefined;
+
+  constructor(remote?: DoorsElsewhere) {
+    this.remote = remote;
+  }
+
   /** Notes why a call ended with its cell. */
   noteFault(token: string, fault: ObjectRefusal): void {
     this.#faults.set(token, fault);
@@ -38,6 +62,8 @@ export class Doors {
   /** Why a call's connection broke. Waits up to `faultMs`, because the end of the process is noticed slightly later. */
   async faultOf(token: string): Promise<ObjectRefusal | undefined> {
     if (this.ofMain !== undefined) return this.ofMain.faultOf(token);
+    const node = this.remote?.nodeOf(token);
+    if (node !== undefined) return node.faultOf(token);
     const known = this.#faults.get(token);
     if (known !== undefined || this.#waiting.size >= waitingMax) return known;
     const noted = new Promise<ObjectRefusal>((resolve) => this.#waiting.set(token, resolve));
@@ -61,6 +87,7 @@ export class Doors {
       return;
     }
     const slot = pattern.exec(host)?.[1];
+    if (this.remote?.join(Number(slot ?? -1), from, head) === true) return;
     const cell = slot === undefined ? undefined : this.#cells.get(Number(slot));
     if (cell === undefined) {
       endWith(from, "HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");

@@ -1,4 +1,5 @@
 import type { RunOptions } from "../cell.ts";
+import type { ObjectCellsOptions } from "./object-cells-options.ts";
 import type { Gate } from "../gateway/held-socket.ts";
 
 /** Follows the writes of cells to the folders of namespaces (platform/object-log). */
@@ -14,16 +15,23 @@ export interface CellLog {
   forget(namespace: string): void;
 }
 
-/** A gate that holds all bytes from a cell with these namespaces until the cell's writes are shipped. */
+/**
+ * Where everything waits that a cell with these namespaces sends: until its writes are shipped, if they are shipped first,
+ * and until it is sure that no other node runs its objects. Undefined if nothing waits.
+ */
 export function gateOf(
-  log: CellLog,
+  { log, isShippedFirst, ownership }: Pick<ObjectCellsOptions, "log" | "isShippedFirst" | "ownership">,
   namespaces: readonly string[],
   onFailure: (error: unknown) => void,
-): Gate {
+): Gate | undefined {
   const own = new Set(namespaces);
+  const first = isShippedFirst === true ? log : undefined;
+  if (first === undefined && ownership === undefined) return undefined;
+  const lease = ownership?.lease;
   return async () => {
     try {
-      await log.whenShipped(own);
+      await first?.whenShipped(own);
+      if (ownership?.lease !== lease) throw new Error("The lease of this node on its objects has ended");
     } catch (error) {
       onFailure(error);
       throw error;

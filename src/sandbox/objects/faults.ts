@@ -1,12 +1,16 @@
 import { ObjectRefusal, type CellFault } from "../errors.ts";
 import { tooManyQueuedText } from "../protocol.ts";
 
+export const faultMessage = "ended a cell of objects after a fault";
+export const heldMessage = "ended a cell of objects whose answers may not be used";
+
 /* The public texts of errors of Durable Objects. */
 export const tooManyQueued = (): ObjectRefusal => new ObjectRefusal(tooManyQueuedText, "overloaded");
 
 export const queuedTooLong = (): ObjectRefusal =>
   new ObjectRefusal("Durable Object is overloaded. Requests queued for too long.", "overloaded");
 
+/** No process can have the object now. It may be called again. */
 export const overloadedCells = (): ObjectRefusal =>
   new ObjectRefusal("Cannot resolve Durable Object due to transient issue on remote node.", "retryable");
 

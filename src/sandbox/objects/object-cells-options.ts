@@ -17,6 +17,16 @@ export interface ObjectRestores {
   run: (object: ActingObject) => Promise<void>;
 }
 
+/** The objects of this node, where several nodes run objects. */
+export interface CellOwnership {
+  /** The number of the lease under which this node runs objects; undefined while it has none. */
+  readonly lease: number | undefined;
+  /** Whether objects of a namespace run here now. */
+  owns(namespace: string): boolean;
+  /** Resolves when the files of an object are here. */
+  restore(object: ActingObject): Promise<void>;
+}
+
 export interface ObjectCellsOptions {
   settings: CellSettings;
   folders: ObjectFolders;
@@ -36,6 +46,8 @@ export interface ObjectCellsOptions {
   sizes: ObjectSizes;
   /** Why no object may run here; undefined if they may. */
   refusal?: string | undefined;
+  /** The objects of this node, where several nodes run objects. */
+  ownership?: CellOwnership | undefined;
   /** Ships the writes of objects, if a setting enables it. */
   log?: CellLog | undefined;
   /** Whether all bytes from a cell wait until the cell's writes are shipped. */

@@ -8,10 +8,10 @@ import { causeOf } from "../process/exit-cause.ts";
 import { scriptHost, type ObjectHost } from "../process/object-config.ts";
 import type { ObjectAddress, ObjectEvent, ObjectGrant, ObjectRoute } from "../protocol.ts";
 import { answerActing } from "./acting-messages.ts";
-import { Faults, objectFault, overloadedCells } from "./faults.ts";
+import { faultMessage, Faults, heldMessage, objectFault, overloadedCells } from "./faults.ts";
 import { gateOf, notedAnswer } from "./cell-log.ts";
 import type { CallOptions, ObjectCellsOptions, ObjectTarget } from "./object-cells-options.ts";
-import { OpenCell, usedAnswer } from "./open-cell.ts";
+import { OpenCell, takeSpare, usedAnswer } from "./open-cell.ts";
 import { closesFiles } from "./open-files.ts";
 import { Pauses } from "./pauses.ts";
 import { Slots, type SlotOwner } from "./slots.ts";
@@ -19,19 +19,17 @@ import { WaitingRequests } from "./waiting-requests.ts";
 import { keyOf, StandingTokens, type ActingObject } from "./standing.ts";
 
 const attemptsMax = 3;
-const faultMessage = "ended a cell of objects after a fault";
 const lookEveryMs = 10;
-/** Time after which a cell without requests and sockets is ended. */
+/** Time after which a cell without requests and sockets is ended, and after which it may be ended for another one. */
 const idleMs = 60_000;
-/** Time after which such a cell may be ended for another one: calls on their way to it have arrived by then. */
-const roomAfterMs = 2;
+const roomAfterMs = 2; // calls on their way to it have arrived by then
 /** Namespaces of one cell, and further ids that new namespaces may get while it runs. */
 const namespacesMax = 64;
 const sparesMax = 16;
 
 /**
- * Runs Durable Objects: workerd processes with folders on disk. A namespace is in one process at a time, and the next
- * one starts after the previous one has ended, so an object has one live instance.
+ * Runs Durable Objects: workerd processes with folders on disk. A namespace is in one process at a time, and the next one
+ * starts after the previous one has ended, so an object has one live instance.
  */
 export class ObjectCells {
   readonly #options: ObjectCellsOptions;
@@ -69,13 +67,13 @@ export class ObjectCells {
 
   /** Number of running cells, and of requests and sockets in them. */
   get counts(): { cells: number; requests: number } {
-    let requests = 0;
-    for (const { cell } of this.#open.values()) requests += cell.runs.size;
-    return { cells: this.#open.size, requests };
+    const open = [...this.#open.values()];
+    return { cells: open.length, requests: open.reduce((sum, { cell }) => sum + cell.runs.size, 0) };
   }
 
-  get isRefused(): boolean {
-    return this.#options.refusal !== undefined;
+  /** The namespaces of cells that run or start. */
+  get namespaces(): Iterable<string> {
+    return this.#cells.keys();
   }
 
   /** Pids of the running cells. */
@@ -163,14 +161,10 @@ export class ObjectCells {
 
   /** An id for a new namespace of a group: a spare id of a running cell of the group, if there is one. */
   newId(group: string): string {
-    for (const open of this.#open.values()) {
-      const id = open.group === group && !open.isAlone ? open.spares.pop() : undefined;
-      if (id === undefined) continue;
-      open.namespaces.add(id);
-      this.#cells.set(id, Promise.resolve(open));
-      return id;
-    }
-    return newId();
+    const found = takeSpare(this.#open.values(), group, (id) => this.#owns(id));
+    if (found === undefined) return newId();
+    this.#cells.set(found.id, Promise.resolve(found.open));
+    return found.id;
   }
 
   /** Takes back an id of `newId` that no namespace uses. */
@@ -191,7 +185,7 @@ export class ObjectCells {
       await open.cell.reset(namespace).catch(() => this.#end(open, "ended"));
     }
     await this.#ending.get(namespace);
-    this.#options.log?.forget(namespace);
+    if (this.#owns(namespace)) this.#options.log?.forget(namespace);
     this.#options.sizes.forget(namespace);
     await this.#options.folders.remove(namespace);
   }
@@ -215,7 +209,6 @@ export class ObjectCells {
     });
   }
 
-  /** Ends an instance. Its requests in progress get the reason. */
   async end({ namespace, id }: ActingObject, reason: string): Promise<void> {
     const open = await this.#cells.get(namespace)?.catch(() => undefined);
     await open?.cell.reset(namespace, { ended: id, reason }).catch(() => {}); // its cell has ended
@@ -243,11 +236,11 @@ export class ObjectCells {
 
   /** Removes data of namespaces that no longer exist: the program may have ended before it was removed. */
   async sweep(exists: (namespaces: readonly string[]) => Promise<ReadonlySet<string>>): Promise<void> {
-    const found = await this.#options.folders.list(); // before the database is read: see `newId`
+    const { folders } = this.#options;
+    const found = await folders.list(); // before the database is read: see `newId`
     const existing = await exists(found);
-    const inUse = new Set([...this.#open.values()].flatMap(({ spares }) => spares));
-    for (const namespace of found)
-      if (!existing.has(namespace) && !inUse.has(namespace)) await this.#options.folders.remove(namespace);
+    const spares = new Set([...this.#open.values()].flatMap((open) => open.spares));
+    for (const id of found) if (!existing.has(id) && !spares.has(id)) await folders.remove(id);
   }
 
   async close(): Promise<void> {
@@ -256,10 +249,20 @@ export class ObjectCells {
     await this.endAll();
   }
 
-  async endAll(): Promise<void> {
-    await Promise.allSettled(this.#cells.values());
-    for (const open of [...this.#open.values()]) this.#end(open, "ended");
-    await Promise.all(this.#ending.values());
+  /** Kills the processes of namespaces, at once. Resolves when they are gone, with those that were about to start. */
+  async endAll(isIn: (namespace: string) => boolean = () => true): Promise<void> {
+    const end = (): void => {
+      for (const open of [...this.#open.values()])
+        if ([...open.namespaces].some(isIn)) this.#end(open, "ended");
+    };
+    end();
+    await Promise.allSettled([...this.#cells].flatMap(([id, opening]) => (isIn(id) ? [opening] : [])));
+    end();
+    await Promise.all([...this.#ending].flatMap(([id, ending]) => (isIn(id) ? [ending] : [])));
+  }
+
+  #owns(namespace: string): boolean {
+    return this.#options.ownership?.owns(namespace) ?? true;
   }
 
   #addressOf({ object }: Pick<ObjectTarget, "object">): ObjectAddress {
@@ -279,7 +282,9 @@ export class ObjectCells {
     const { refusal } = this.#options;
     if (refusal !== undefined) throw new ObjectRefusal(refusal);
     for (;;) {
+      await this.#options.ownership?.restore(target.object);
       for (let over; (over = this.#pauses.over(keyOf(target.object))) !== undefined;) await over;
+      if (!this.#owns(namespace)) throw overloadedCells();
       const opening = this.#cells.get(namespace) ?? this.#start(target);
       const open = await opening;
       if (this.#pauses.over(keyOf(target.object)) !== undefined) continue;
@@ -297,7 +302,8 @@ export class ObjectCells {
       ? []
       : this.#options
           .namespacesOf(group)
-          .filter((id) => id !== object.namespace && !this.#cells.has(id) && !this.#faults.isSuspect(id));
+          .filter((id) => id !== object.namespace && !this.#cells.has(id))
+          .filter((id) => !this.#faults.isSuspect(id) && this.#owns(id));
     const namespaces = [object.namespace, ...others.slice(0, namespacesMax - 1)];
     const owner = { accountId: script.accountId, isPlatform: host !== scriptHost };
     const opening = this.#boot({ group, isAlone, host, owner }, namespaces, script.cpuMs);
@@ -309,14 +315,10 @@ export class ObjectCells {
   /** A running cell cannot get more namespaces than it has spare ids. An idle one of the group starts again with all. */
   #makeRoom(group: string): void {
     const now = performance.now();
-    const idle = [...this.#open.values()].find(
-      (open) =>
-        open.group === group &&
-        !open.isAlone &&
-        open.namespaces.size < namespacesMax &&
-        open.isIdle(now, roomAfterMs),
-    );
-    if (idle !== undefined) this.#end(idle, "ended");
+    const mayEnd = (open: OpenCell): boolean =>
+      !open.isAlone && open.namespaces.size < namespacesMax && open.isIdle(now, roomAfterMs);
+    for (const open of this.#open.values())
+      if (open.group === group && mayEnd(open)) return this.#end(open, "ended");
   }
 
   async #forgetFailed(opening: Promise<OpenCell>, namespaces: readonly string[]): Promise<void> {
@@ -332,7 +334,7 @@ export class ObjectCells {
     namespaces: readonly string[],
     cpuMs: number,
   ): Promise<OpenCell> {
-    const { settings, folders, doors, logger, log, isShippedFirst } = this.#options;
+    const { settings, folders, doors, logger, log } = this.#options;
     const slot = await this.#slots.claim(place.owner);
     try {
       await Promise.all(namespaces.map(async (id) => this.#ending.get(id)));
@@ -342,8 +344,7 @@ export class ObjectCells {
       log?.follow(all);
       const { Cell } = await import("../cell.ts");
       const id = ++this.#ids;
-      const gate =
-        isShippedFirst && log ? gateOf(log, all, (error) => this.#endUnshipped(id, error)) : undefined;
+      const gate = gateOf(this.#options, all, (error) => this.#endHeld(id, error));
       const onMessage = (line: string): void => logger.debug({ object_cell: id }, line);
       const objects = { folder: folders.path, namespaces: all, slot, host: place.host };
       const cell = await Cell.boot(id, settings, onMessage, { doors, objects, gate });
@@ -367,10 +368,10 @@ export class ObjectCells {
     }
   }
 
-  #endUnshipped(id: number, error: unknown): void {
+  #endHeld(id: number, error: unknown): void {
     const open = [...this.#open.values()].find(({ cell }) => cell.id === id);
     if (open === undefined) return;
-    this.#options.logger.error({ err: error }, "ended a cell of objects whose writes could not be shipped");
+    this.#options.logger.error({ err: error }, heldMessage);
     this.#end(open, "ended");
   }
 

@@ -83,3 +83,19 @@ export const usedAnswer = (
   object: string,
   answer: RunOptions["answer"],
 ): RunOptions["answer"] => ("socket" in answer ? { ...answer, onData: () => open.receive(object) } : answer);
+
+/** An id that a running cell of a group has for a new namespace, which it gets. */
+export function takeSpare(
+  cells: Iterable<OpenCell>,
+  group: string,
+  isAllowed: (id: string) => boolean,
+): { id: string; open: OpenCell } | undefined {
+  for (const open of cells) {
+    const at = open.group === group && !open.isAlone ? open.spares.findLastIndex(isAllowed) : -1;
+    if (at < 0) continue;
+    const [id] = open.spares.splice(at, 1);
+    open.namespaces.add(id!);
+    return { id: id!, open };
+  }
+  return undefined;
+}

@@ -79,8 +79,8 @@ export class CellFolder {
 }
 
 function configOf(secret: string, v8Flags: readonly string[], settings: CellSettings): WorkerdConfig {
-  const { scriptsMax, inFlightMax, accountShare, objectCellsMax } = settings;
-  const doors = Array.from({ length: objectCellsMax }, (_, slot) => doorBinding(slot));
+  const { scriptsMax, inFlightMax, accountShare, objectCellsMax, remoteDoors } = settings;
+  const doors = Array.from({ length: objectCellsMax + remoteDoors }, (_, slot) => doorBinding(slot));
   return {
     v8Flags: [...v8Flags],
     services: [

@@ -4,20 +4,11 @@ import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import type { Scripts } from "../scripts/scripts.ts";
 import { objectErrors } from "../scripts/versions/object-errors.ts";
 import { scriptErrorCodes } from "../scripts/api-errors.ts";
-import { listObjects } from "./query/listing.ts";
-import type { ObjectFolders } from "../../sandbox/objects/folders.ts";
-import type { Alarms } from "./alarms/alarms.ts";
 import type { ObjectNamespace } from "./namespace.ts";
 import { recoveryOperations, type RecoveryServices } from "./recovery/api-recovery.ts";
-import type { ObjectRuns } from "./object-runs.ts";
-import type { ObjectQueries } from "./query/queries.ts";
 
 export interface ObjectServices extends RecoveryServices {
   scripts: Scripts;
-  objectFolders: ObjectFolders;
-  objectQueries: ObjectQueries;
-  objectRuns: ObjectRuns;
-  objectAlarms: Alarms;
 }
 
 const { listOperation, operation } = operationsFor<ObjectServices>(scriptErrorCodes);
@@ -69,7 +60,7 @@ export const namespaceOperations = [
       const namespace = services.objectNamespaces.find(params["namespace_id"]!);
       if (namespace?.accountId !== account.id) throw objectErrors.namespaceNotFound(params["namespace_id"]!);
       if (query.cursor !== undefined && !/^[0-9a-f]{64}$/.test(query.cursor)) throw objectErrors.cursor();
-      const { objects, next } = await listObjects(services.objectFolders.path, namespace.id, query);
+      const { objects, next } = await services.objectWork.list({ namespace: namespace.id, ...query });
       call.resultInfo = { count: objects.length, cursor: next ?? "" };
       return objects.map((object) => ({ ...object, hasStoredData: true }));
     },

@@ -4,17 +4,21 @@ import { outbound } from "../../edge/origin/capability.ts";
 import { mebibyte } from "../../platform/bytes.ts";
 import type { Config } from "../../platform/config/settings.ts";
 import { dataFolder, storage } from "../../platform/capability.ts";
+import { nodeLink } from "../../platform/capability-node-link.ts";
+import { nodes } from "../../platform/capability-nodes.ts";
 import { processes } from "../../platform/capability-processes.ts";
-import { openObjectLog } from "../../platform/object-log/open-object-log.ts";
+import type { ProcessCalls } from "../../platform/process-calls/calls.ts";
+import { openObjectLog, type OpenObjectLog } from "../../platform/object-log/open-object-log.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import { tracing } from "../../platform/tracing/capability.ts";
 import { sandbox } from "../../sandbox/capability.ts";
 import { ObjectFolders } from "../../sandbox/objects/folders.ts";
 import { ObjectSizes, type SizeParts } from "../../sandbox/objects/object-sizes.ts";
 import { ObjectCells } from "../../sandbox/objects/object-cells.ts";
-import { objectSettings } from "../../sandbox/settings.ts";
+import { objectSettings, remoteDoorsMax } from "../../sandbox/settings.ts";
 import type { ShownBinding } from "../bindings-in-main.ts";
 import { runtime } from "../runtime/capability.ts";
+import type { ObjectGate } from "../runtime/object-gate.ts";
 import { scripts } from "../scripts/capability.ts";
 import { tails } from "../tail/capability.ts";
 import type { DispatchNamespaces } from "../scripts/namespaces/namespaces.ts";
@@ -22,9 +26,14 @@ import type { ScriptOwner, Script } from "../scripts/script.ts";
 import { Alarms } from "./alarms/alarms.ts";
 import { namespaceOperations } from "./api.ts";
 import { objectOperations } from "./api-object.ts";
-import { objectsInMain, serveObjects } from "./edge-process-objects.ts";
+import { AtOwner } from "./nodes/at-owner.ts";
+import { objectsInMain } from "./nodes/edge-process-objects.ts";
+import { serveObjects } from "./nodes/passed-calls.ts";
+import { shareObjects } from "./nodes/share-objects.ts";
+import { ObjectSharing } from "./nodes/sharing.ts";
 import { ObjectMigrations } from "./migrate.ts";
 import { ObjectNamespaces } from "./namespaces.ts";
+import { objectWork } from "./object-work.ts";
 import { ObjectRuns } from "./object-runs.ts";
 import { ObjectQueries } from "./query/queries.ts";
 import { AwaitedRestores } from "./recovery/restore-store.ts";
@@ -70,9 +79,25 @@ export const objects = capability({
   name: "objects",
   declares: declaration,
   atEdges: objectsAtEdges,
-  needs: [processes, storage, dataFolder, outbound, sandbox, scripts, tails, runtime, tracing],
-  async create({ logger, config, folder, storage: database, ...needed }) {
-    const objectLog = await openObjectLog(config, folder, logger);
+  needs: [
+    processes,
+    storage,
+    dataFolder,
+    nodes,
+    nodeLink,
+    outbound,
+    sandbox,
+    scripts,
+    tails,
+    runtime,
+    tracing,
+  ],
+  async create({ logger, config, folder, nodeCalls, storage: database, ...needed }) {
+    const objectRefusal = ObjectSharing.refusalOf(database, config, nodeCalls);
+    const sharing = sharingOf(objectRefusal, nodeCalls, {
+      ...{ config, storage: database, folder, logger, node: needed.nodeRegistry },
+    });
+    const objectLog = await openObjectLog(config, folder, logger, sharing?.log);
     const objectNamespaces = new ObjectNamespaces(database, needed.scripts);
     const objectFolders = new ObjectFolders(join(folder, "objects"));
     const objectCells: ObjectCells = new ObjectCells({
@@ -83,29 +108,26 @@ export const objects = capability({
         isAwaited: (object) => objectRecovery.isAwaited(object),
         run: async (object) => objectRecovery.restoreBeforeStart(object),
       },
-      settings: objectSettings,
+      settings: { ...objectSettings, remoteDoors: nodeCalls === undefined ? 0 : remoteDoorsMax },
       folders: objectFolders,
       doors: needed.doors,
       logger,
       log: objectLog?.log,
       isShippedFirst: config.objectLogFirst,
       sizes: sizesOf(config, objectFolders, objectNamespaces, async (...given) => objectCells.end(...given)),
-      refusal: database.engine === "sqlite" ? undefined : withoutOwner,
+      refusal: objectRefusal,
+      ownership: sharing,
       namespacesOf: (group) => objectNamespaces.ofGroup(group),
     });
-    const migrations = new ObjectMigrations(database, needed.scripts, objectCells);
+    const migrations = new ObjectMigrations(objectRefusal === undefined, needed.scripts, objectCells);
     needed.versions.planObjects = async (change) => migrations.plan(change);
+    const { scripts: all, runtime: runsOf, namespaces: dispatch, tails: logs, tracer } = needed;
     const runs: ObjectRuns = new ObjectRuns({
-      namespaces: objectNamespaces,
-      scripts: needed.scripts,
-      runtime: needed.runtime,
-      cells: objectCells,
-      ownerOf: ownersIn(needed.namespaces),
-      generation: () => `${needed.scripts.revision}.${needed.namespaces.revision}.${needed.tails.revision}`,
-      isWatched: (caller) => needed.tails.isWatched(caller),
-      tracer: needed.tracer,
+      ...{ namespaces: objectNamespaces, scripts: all, runtime: runsOf, cells: objectCells, tracer },
+      ownerOf: ownersIn(dispatch),
+      generation: () => `${all.revision}.${dispatch.revision}.${logs.revision}`,
+      isWatched: (caller) => logs.isWatched(caller),
     });
-    needed.runtime.objects = runs;
     const objectAlarms = new Alarms(database, runs.acting, logger);
     objectNamespaces.onGone((id) => {
       objectAlarms.forget(id);
@@ -117,16 +139,13 @@ export const objects = capability({
       alarms: objectAlarms,
       awaited: new AwaitedRestores(database),
     });
+    const parts = { objectLog, objectNamespaces, objectFolders, objectCells, objectAlarms, objectRecovery };
+    const shared = objectsOfNodes(sharing, nodeCalls, { ...needed, ...parts, storage: database, runs });
+    needed.runtime.objects = shared.objectCalls;
     return {
-      objectNamespaces,
-      objectFolders,
-      objectCells,
-      objectAlarms,
-      objectRuns: runs,
-      objectQueries: new ObjectQueries(),
+      ...{ ...parts, ...shared },
+      ...{ objectRefusal, objectSharing: sharing, objectRuns: runs },
       platformNamespaces: new PlatformNamespaces(objectCells),
-      objectLog,
-      objectRecovery,
     };
   },
   operations: [...namespaceOperations, ...objectOperations],
@@ -138,9 +157,9 @@ export const objects = capability({
     (await import("./metrics.ts")).objectMetrics(objectCells, objectFolders, objectAlarms),
   async load({ objectNamespaces, objectCells, objectAlarms, objectRecovery, ...services }) {
     if (services.own.role === "main")
-      serveObjects(services.calls!, services.objectRuns, services.viaHeader, services.doors);
+      serveObjects(services.calls!, services.objectCalls, services.viaHeader, services.doors);
     await objectNamespaces.start();
-    await objectAlarms.load();
+    if (services.objectSharing === undefined) await objectAlarms.load();
     await objectRecovery.load();
     await objectCells.sweep(async (ids) => objectNamespaces.existing(ids));
   },
@@ -157,7 +176,18 @@ export const objects = capability({
     await objectAlarms.reset();
     await objectRecovery.load();
   },
-  run: ({ objectAlarms, objectCells }) => (objectCells.isRefused ? undefined : objectAlarms.start()),
+  run({ objectRefusal, objectSharing, objectAlarms }) {
+    if (objectRefusal !== undefined) return undefined;
+    const stopAlarms = objectAlarms.start();
+    const sharing = objectSharing?.start();
+    return {
+      giveBack: async () => sharing?.giveBack(),
+      async stop() {
+        await sharing?.stop();
+        await stopAlarms();
+      },
+    };
+  },
   async close({ objectCells, objectLog }) {
     await objectCells.close();
     await objectLog?.close();
@@ -181,7 +211,42 @@ const sizesOf = (
     end,
   });
 
-/** Says "objects" because the client of D1 replaces the words "Durable Object" in messages. */
-const withoutOwner =
-  "Objects and D1 databases do not run on this installation: its configuration is in PostgreSQL, which several nodes may share, and each of them needs a single owner.";
+/** The calls of objects and the work on objects, at the nodes that have them. */
+function objectsOfNodes(
+  sharing: ObjectSharing | undefined,
+  calls: ProcessCalls | undefined,
+  parts: {
+    objectLog: OpenObjectLog | undefined;
+    objectNamespaces: ObjectNamespaces;
+    objectFolders: ObjectFolders;
+    objectCells: ObjectCells;
+    objectAlarms: Alarms;
+    objectRecovery: ObjectRecovery;
+    runs: ObjectRuns;
+  } & Pick<Parameters<typeof shareObjects>[1], "storage" | "viaHeader" | "outbound" | "doors">,
+) {
+  const { objectLog, runs, storage: database, viaHeader, outbound: out, doors } = parts;
+  const [cells, folders, alarms] = [parts.objectCells, parts.objectFolders, parts.objectAlarms];
+  const here = { cells, folders, alarms, recovery: parts.objectRecovery, runs };
+  const ownedObjects =
+    sharing &&
+    shareObjects(sharing, {
+      ...{ ...here, log: objectLog!, calls: calls!, storage: database, viaHeader, outbound: out, doors },
+    });
+  const objectQueries = new ObjectQueries();
+  const objectsAtOwner = new AtOwner(ownedObjects, calls);
+  const work = objectWork(objectsAtOwner, {
+    ...{ ...here, namespaces: parts.objectNamespaces, queries: objectQueries, files: sharing },
+  });
+  const objectCalls: ObjectGate = ownedObjects ?? runs;
+  return { ownedObjects, objectCalls, objectQueries, objectsAtOwner, objectWork: work };
+}
+
+const sharingOf = (
+  refusal: string | undefined,
+  calls: ProcessCalls | undefined,
+  parts: Omit<ConstructorParameters<typeof ObjectSharing>[0], "calls">,
+): ObjectSharing | undefined =>
+  refusal !== undefined || calls === undefined ? undefined : new ObjectSharing({ ...parts, calls });
+
 const notRemoved = "the objects of a deleted namespace could not be removed; the next start removes them";

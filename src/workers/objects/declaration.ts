@@ -23,6 +23,16 @@ export const declaration = declare({
       describe:
         "size on disk of all Durable Objects and D1 databases of one account together (default: no limit)",
     },
+    objectLeaseSeconds: {
+      kind: "count",
+      min: 2,
+      max: 300,
+      flag: "object-lease-seconds",
+      env: "SELVEDGE_OBJECT_LEASE_SECONDS",
+      default: 10,
+      describe:
+        "with several nodes, the time without a sign of life after which other nodes take over the Durable Objects and D1 databases of a node",
+    },
   },
   tables: {
     object_namespaces: table<ObjectNamespacesTable>(),

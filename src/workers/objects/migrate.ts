@@ -1,4 +1,3 @@
-import type { Storage } from "../../platform/storage/storage.ts";
 import type { StoredBinding } from "../scripts/script.ts";
 import type { Scripts } from "../scripts/scripts.ts";
 import type { MigrationStep, ObjectChange, ObjectPlan } from "../scripts/versions/object-classes.ts";
@@ -19,12 +18,13 @@ export interface NamespaceIds {
 
 /** Applies migrations to the namespaces of scripts, and resolves bindings to them. */
 export class ObjectMigrations {
-  readonly #storage: Storage;
+  readonly #isAvailable: boolean;
   readonly #scripts: Scripts;
   readonly #ids: NamespaceIds;
 
-  constructor(storage: Storage, scripts: Scripts, ids: NamespaceIds) {
-    this.#storage = storage;
+  /** `isAvailable`: whether objects can run on this installation. */
+  constructor(isAvailable: boolean, scripts: Scripts, ids: NamespaceIds) {
+    this.#isAvailable = isAvailable;
     this.#scripts = scripts;
     this.#ids = ids;
   }
@@ -57,7 +57,7 @@ export class ObjectMigrations {
         migrationTag: script.migrationTag,
         write: async () => {},
       };
-    if (this.#storage.engine !== "sqlite") throw objectErrors.unavailable();
+    if (!this.#isAvailable) throw objectErrors.unavailable();
     const classes = new ObjectClasses(change, own, newId);
     if (migrations !== undefined) {
       if (migrations.oldTag !== script.migrationTag) throw objectErrors.tag(script.migrationTag);

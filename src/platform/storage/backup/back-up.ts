@@ -1,4 +1,4 @@
-import { createReadStream } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { schemaVersions } from "../migrations/migrate.ts";
@@ -10,6 +10,7 @@ import type { Blobs } from "../blobs.ts";
 import { programVersion } from "../program-version.ts";
 import { amendedLines, copyBlobs, type Deviations } from "./copy-blobs.ts";
 import { copyObjects } from "./copy-objects.ts";
+import { knownShardsFile } from "../live-files/object-files.ts";
 import { textOf, type BackupAt, type Manifest } from "./manifest.ts";
 import { leftOutTables, tablesOf, type Table } from "./model.ts";
 import { NamedRows } from "./named-rows.ts";
@@ -37,6 +38,9 @@ export interface BackupInput {
 /** Folders in the data folder with files that cannot be made again: clients trust the local authority. */
 const fileFolders = ["tls"];
 const leftOut = ["finished pictures and other caches", "logs", "leases and live sessions of nodes"];
+
+const sharedObjects =
+  "Durable Objects and D1 databases, which this node has together with others: their log and a backup of PostgreSQL itself have them";
 
 /** Makes a complete backup, or none. Order: rows, blobs that they name, objects, files, manifest. */
 export async function backUp(input: BackupInput): Promise<Manifest> {
@@ -71,6 +75,7 @@ async function write(input: BackupInput, files: Archive): Promise<Manifest> {
     }
     return parts;
   });
+  const hasShared = existsSync(join(input.dataDir, knownShardsFile));
   const { blobs, amended, missing } = await writeBlobs(input, files, { tables, archived, named });
   return {
     format: 1,
@@ -80,11 +85,11 @@ async function write(input: BackupInput, files: Archive): Promise<Manifest> {
     created_on: createdOn.toISOString(),
     tables: archived,
     blobs,
-    objects: await copyObjects(input.dataDir, files, onProgress),
+    ...(!hasShared && { objects: await copyObjects(input.dataDir, files, onProgress) }),
     files: await writeFiles(input.dataDir, files),
     amended,
     missing_blobs: missing,
-    left_out: [...leftOut, `tables ${leftOutTables.join(", ")}`],
+    left_out: [...(hasShared ? [sharedObjects] : []), ...leftOut, `tables ${leftOutTables.join(", ")}`],
   };
 }
 

@@ -5,6 +5,9 @@ import { join } from "node:path";
 /** The folder with the databases of Durable Objects and of D1, in a folder for each namespace. */
 export const objectsFolderOf = (dataDir: string): string => join(dataDir, "objects");
 
+/** In the data folder of a node that runs objects together with others: the shards whose files it has. */
+export const knownShardsFile = "object-shards.json";
+
 const namespacePattern = /^[0-9a-f]{32}$/;
 /**
  * The databases that workerd creates for an object and its facets. Does not match `metadata.sqlite` of each

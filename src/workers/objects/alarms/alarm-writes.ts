@@ -28,9 +28,9 @@ export class AlarmWrites {
     this.#timer ??= setTimeout(() => this.#writeLazily(), lazyMs).unref();
   }
 
-  /** Drops the changes that are not written yet. */
-  clear(): void {
-    this.#batch = new Map();
+  /** Drops the changes that are not written yet: of namespaces, or all. */
+  clear(isIn: (namespace: string) => boolean = () => true): void {
+    this.#batch = new Map([...this.#batch].filter(([, { namespace }]) => !isIn(namespace)));
   }
 
   /** Resolves when all changes so far are on disk. */

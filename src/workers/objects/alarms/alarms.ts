@@ -83,11 +83,29 @@ export class Alarms {
     return this.#alarms.size;
   }
 
-  async load(): Promise<void> {
+  /** Reads the alarms of namespaces from the table. */
+  async load(isIn: (namespace: string) => boolean = () => true): Promise<void> {
     for (const { namespace, id, due, retries, origin } of await loadAlarms(this.#storage)) {
+      if (!isIn(namespace) || this.#alarms.has(keyOf({ namespace, id }))) continue;
       const alarm = this.#add({ namespace, id });
       Object.assign(alarm, { due, storedDue: due, retries, failures: retries, origin });
       this.#heap.push(due, alarm);
+    }
+    this.#set();
+  }
+
+  /** Stores what is not stored yet. */
+  async store(): Promise<void> {
+    await this.#writes.write();
+  }
+
+  /** Forgets the alarms of namespaces, which another node runs. Their rows stay. */
+  drop(isIn: (namespace: string) => boolean): void {
+    this.#writes.clear(isIn);
+    for (const alarm of [...this.#alarms.values()]) {
+      if (!isIn(alarm.namespace)) continue;
+      leaveLine(alarm);
+      this.#alarms.delete(alarm.key);
     }
   }
 

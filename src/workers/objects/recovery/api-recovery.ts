@@ -5,11 +5,11 @@ import { scriptErrorCodes } from "../../scripts/api-errors.ts";
 import { objectErrors } from "../../scripts/versions/object-errors.ts";
 import { isIdOf } from "../ids.ts";
 import type { ObjectNamespaces } from "../namespaces.ts";
-import { UnrestorableError, type ObjectRecovery } from "./recovery.ts";
+import type { ObjectWork } from "../object-work.ts";
 
 export interface RecoveryServices {
   objectNamespaces: ObjectNamespaces;
-  objectRecovery: ObjectRecovery;
+  objectWork: ObjectWork;
 }
 
 const { operation } = operationsFor<RecoveryServices>(scriptErrorCodes);
@@ -31,14 +31,6 @@ function objectOf(
   return { namespace: namespaceId, id };
 }
 
-async function shown<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof UnrestorableError ? objectErrors.unrestorable(error.message) : error;
-  }
-}
-
 export const recoveryOperations = [
   operation({
     id: "durable_object_restore",
@@ -57,15 +49,8 @@ export const recoveryOperations = [
       if ((bookmark === undefined) === (timestamp === undefined)) throw objectErrors.moment();
       const ms = Date.parse(timestamp ?? "1970-01-01");
       if (Number.isNaN(ms)) throw objectErrors.timestamp(timestamp!);
-      const { objectRecovery } = services;
-      return shown(async () => {
-        const from = bookmark ?? objectRecovery.bookmarkOfTime(object, ms);
-        const { before, after } = await objectRecovery.restore(
-          object,
-          await objectRecovery.momentOf(object, from),
-        );
-        return { bookmark: after, previous_bookmark: before };
-      });
+      const { before, after } = await services.objectWork.restore({ ...object, bookmark, ms });
+      return { bookmark: after, previous_bookmark: before };
     },
   }),
 ];

@@ -56,9 +56,9 @@ export class ObjectRecovery {
     this.#awaited = awaited;
   }
 
-  /** Reads the restores that objects await. */
-  async load(): Promise<void> {
-    if (this.#log !== undefined) await this.#awaited.load();
+  /** Reads the restores that objects await: all, or those of namespaces beside the known ones. */
+  async load(isIn?: (namespace: string) => boolean): Promise<void> {
+    if (this.#log !== undefined) await this.#awaited.load(isIn);
   }
 
   /** Whether an object gets an earlier state before its next instance starts. */

@@ -18,15 +18,17 @@ export class AwaitedRestores {
     this.#storage = storage;
   }
 
-  async load(): Promise<void> {
-    this.#awaited.clear();
+  /** Reads them all, or adds those of namespaces. */
+  async load(isIn?: (namespace: string) => boolean): Promise<void> {
+    if (isIn === undefined) this.#awaited.clear();
     const rows = await this.#storage.read
       .selectFrom("object_restores")
       .selectAll()
       .where("is_done", "=", 0)
       .execute();
     for (const row of rows)
-      this.#awaited.set(keyOf({ namespace: row.namespace_id, id: row.object_id }), row.target);
+      if (isIn?.(row.namespace_id) !== false)
+        this.#awaited.set(keyOf({ namespace: row.namespace_id, id: row.object_id }), row.target);
   }
 
   /** The moment to which an object is restored before it starts; undefined if it keeps its data. */

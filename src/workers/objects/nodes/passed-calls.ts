@@ -1,27 +1,25 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { newCallTree, type Via, type ViaHeader } from "../../edge/http/via.ts";
-import type { Outbound, Sender } from "../../edge/origin/outbound.ts";
-import type { ProcessCalls } from "../../platform/process-calls/calls.ts";
-import { Kept } from "../../platform/process-calls/kept.ts";
-import { asciiJson } from "../../platform/util/ascii-json.ts";
-import { endWith } from "../../platform/util/raw-http.ts";
-import { unawaited } from "../../platform/util/uncaught.ts";
-import { ObjectRefusal } from "../../sandbox/errors.ts";
-import type { Doors } from "../../sandbox/gateway/doors.ts";
-import type { ObjectRoute } from "../../sandbox/protocol.ts";
-import { failing, understood } from "../call-failures.ts";
-import { noObjects, type ObjectCall, type ObjectGate } from "../runtime/object-gate.ts";
-import { treeOf, type RunRoot, type RunVisitor } from "../runtime/run-root.ts";
-import { scriptErrorOf } from "../runtime/errors.ts";
-import { refusedUpgrade } from "../runtime/run-parts.ts";
+import { newCallTree, type Via, type ViaHeader } from "../../../edge/http/via.ts";
+import type { Outbound, Sender } from "../../../edge/origin/outbound.ts";
+import type { ProcessCalls } from "../../../platform/process-calls/calls.ts";
+import { Kept } from "../../../platform/process-calls/kept.ts";
+import { asciiJson } from "../../../platform/util/ascii-json.ts";
+import { endWith } from "../../../platform/util/raw-http.ts";
+import type { Doors } from "../../../sandbox/gateway/doors.ts";
+import { failing, understood } from "../../call-failures.ts";
+import type { ObjectCall, ObjectGate } from "../../runtime/object-gate.ts";
+import { treeOf, type RunRoot, type RunVisitor } from "../../runtime/run-root.ts";
+import { scriptErrorOf } from "../../runtime/errors.ts";
+import { refusedUpgrade } from "../../runtime/run-parts.ts";
 
 /*
- * Calls of Durable Objects between an edge process, which has the calling script, and main, which has all objects. When an
- * object fetches from the zone of the visitor's request, main asks the edge process, which knows the rest of the request.
+ * Calls of Durable Objects between the process that has the calling script and the one that has the object: an edge process
+ * and main, or two nodes. The object's run asks back when it fetches from the zone of the visitor's request, because the way
+ * on is the caller's.
  */
 
-const names = {
+export const names = {
   fetch: "fetch of an object",
   route: "method call of an object",
   fault: "fault of an object",
@@ -42,70 +40,54 @@ interface ToldRoot {
     | undefined;
 }
 
-type ToldCall = Omit<ObjectCall, "root" | "span"> & { root: ToldRoot };
+export type ToldCall = Omit<ObjectCall, "root" | "span"> & { root: ToldRoot };
 /** A fetch from the zone of the visitor's request. The account is that of the object. */
 type ToldNext = { root: string; hops: number; accountId: string };
 
 const viaHost = "main";
-const noRequest = async (): Promise<never> => {
+export const noRequest = async (): Promise<never> => {
   throw new Error("Expected an upgrade");
 };
 
-/** In edge processes: objects are called in main. */
-export function objectsInMain(
-  calls: ProcessCalls,
-  viaHeader: ViaHeader,
-  doors: Doors,
-  outbound: Outbound,
-): ObjectGate {
-  const roots = new Kept<RunRoot>();
-  const told = ({ root, span: _span, ...call }: ObjectCall): ToldCall => ({
-    ...call,
-    root: toldRoot(root, viaHeader, { path: calls.path, root: roots.nameOf(root) }),
-  });
-  // After the visitor's answer, it is a fetch as from any script.
-  const wayOf = ({ root: name, hops, accountId }: ToldNext): Way => {
-    const root = roots.find(name);
+/** The way of calls from the process that has the calling script. */
+export class CallsOut {
+  readonly #viaHeader: ViaHeader;
+  readonly #path: string;
+  readonly #roots = new Kept<RunRoot>();
+
+  /** Answers the questions of the other side. `outbound` is for those after the visitor's answer. */
+  constructor(calls: ProcessCalls, viaHeader: ViaHeader, outbound: Outbound) {
+    this.#viaHeader = viaHeader;
+    this.#path = calls.path;
+    calls.serve<ToldNext>(
+      names.next,
+      async (told, { url, request, response }) => {
+        const { next, via, sender } = this.#wayOf(told);
+        await failing(next?.(url, request, response, via) ?? outbound.fetch(url, request, response, sender));
+      },
+      async (told, { url, request, socket, head }) => {
+        const { nextUpgrade, via, sender } = this.#wayOf(told);
+        const joined =
+          nextUpgrade?.(url, request, socket, head, via) ??
+          outbound.upgrade(url, request, socket, head, sender);
+        await joined.catch((error: unknown) => refuseUpgrade(socket, error));
+      },
+    );
+  }
+
+  told({ root, span: _span, ...call }: ObjectCall): ToldCall {
+    return {
+      ...call,
+      root: toldRoot(root, this.#viaHeader, { path: this.#path, root: this.#roots.nameOf(root) }),
+    };
+  }
+
+  /** After the visitor's answer, it is a fetch as from any script. */
+  #wayOf({ root: name, hops, accountId }: ToldNext): Way {
+    const root = this.#roots.find(name);
     const via = { hops, tree: root === undefined ? newCallTree() : treeOf(root) };
     return { ...root, via, sender: { accountId, via } };
-  };
-  calls.serve<ToldNext>(
-    names.next,
-    async (told, { url, request, response }) => {
-      const { next, via, sender } = wayOf(told);
-      await failing(next?.(url, request, response, via) ?? outbound.fetch(url, request, response, sender));
-    },
-    async (told, { url, request, socket, head }) => {
-      const { nextUpgrade, via, sender } = wayOf(told);
-      const joined =
-        nextUpgrade?.(url, request, socket, head, via) ??
-        outbound.upgrade(url, request, socket, head, sender);
-      await joined.catch((error: unknown) => refuseUpgrade(socket, error));
-    },
-  );
-  doors.ofMain = {
-    async faultOf(token) {
-      const asked = calls.ask<{ message: string; flags: ObjectRefusal["flags"] } | null>(names.fault, {
-        token,
-      });
-      const fault = await asked;
-      return fault === null ? undefined : new ObjectRefusal(fault.message, ...fault.flags);
-    },
-    join(host, from, head) {
-      const joined = calls.join(names.door, { host }, { headers: [], socket: from as Socket, head });
-      unawaited(joined.catch(() => from.destroy())); // the caller gets the fault of its call
-    },
-  };
-  return {
-    fetch: async (call, exchange) => understood(calls.forward(names.fetch, told(call), exchange)),
-    upgrade: async (call, exchange) => calls.upgrade(names.fetch, told(call), exchange),
-    async route(call, _slot, method) {
-      return understood(calls.ask<ObjectRoute>(names.route, { call: told(call), method }));
-    },
-    // Only cells of objects make calls without asking, and all of them are in main.
-    grant: async () => undefined,
-    hooks: async (call) => noObjects.hooks(call),
-  };
+  }
 }
 
 type Way = Partial<Pick<RunRoot, "next" | "nextUpgrade">> & { via: Via; sender: Sender };
@@ -132,12 +114,13 @@ function toldRoot(root: RunRoot, viaHeader: ViaHeader, from: { path: string; roo
   };
 }
 
-/** In main: calls objects for scripts in edge processes. */
+/** Calls objects of this process for scripts in others. */
 export function serveObjects(
   calls: ProcessCalls,
   objects: ObjectGate,
   viaHeader: ViaHeader,
   doors: Doors,
+  before: (call: ToldCall) => Promise<void> = async () => {},
 ): void {
   const callOf = ({ root, ...call }: ToldCall): ObjectCall => ({
     ...call,
@@ -149,14 +132,20 @@ export function serveObjects(
   });
   calls.serve<ToldCall>(
     names.fetch,
-    async (call, exchange) => failing(objects.fetch(callOf(call), exchange)),
-    async (call, exchange) =>
+    async (call, exchange) => {
+      await before(call);
+      await failing(objects.fetch(callOf(call), exchange));
+    },
+    async (call, exchange) => {
+      await before(call);
       // Errors that scripts do not see are logged, and end the connection.
-      objects
+      await objects
         .upgrade(callOf(call), exchange)
-        .catch((error: unknown) => refuseUpgrade(exchange.socket, error)),
+        .catch((error: unknown) => refuseUpgrade(exchange.socket, error));
+    },
   );
   calls.serve<{ call: ToldCall; method: string }>(names.route, async ({ call, method }, { response }) => {
+    await before(call);
     const route = await failing(objects.route(callOf(call), undefined, method));
     if ("event" in route)
       throw new Error("Main returned an object in the caller's own cell to an edge process");

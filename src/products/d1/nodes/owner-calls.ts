@@ -1,0 +1,63 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { readBytes } from "../../../control/api/body.ts";
+import type { ProcessCalls } from "../../../platform/process-calls/calls.ts";
+import { Refusal } from "../../../sandbox/errors.ts";
+import type { Answerable } from "../../../sandbox/gateway/exchange.ts";
+import type { OwnedObjects } from "../../../workers/objects/nodes/owned-objects.ts";
+import { failing } from "../../../workers/call-failures.ts";
+import type { DatabaseCall, DatabaseCalls } from "../calls.ts";
+import { databaseLimits, namespaceOf, type Database } from "../database.ts";
+import type { Databases } from "../databases.ts";
+
+const name = "call of a database";
+interface Told extends Pick<DatabaseCall, "path" | "isRead"> {
+  accountId: string;
+  id: string;
+}
+
+/** Sends a call to the node that has a database. */
+export type SendAtOwner = (database: Database, call: DatabaseCall, response: Answerable) => Promise<void>;
+
+/** For an installation whose nodes divide the databases. `send` is for those of this node. */
+export const sendAtOwner =
+  (owned: OwnedObjects, send: SendAtOwner): SendAtOwner =>
+  async (database, call, response) => {
+    const { accountId, id } = database;
+    const { path, isRead, body } = call;
+    const told: Told = { path, isRead, accountId, id };
+    await owned.at(
+      namespaceOf(database),
+      async (node) =>
+        node === undefined
+          ? send(database, call, response)
+          : node.forward(name, told, {
+              url: new URL("http://d1/"),
+              request: requestOf(body),
+              response: response as unknown as ServerResponse,
+            }),
+      () => body instanceof Uint8Array && !response.headersSent,
+    );
+  };
+
+/** Answers such calls of other nodes. */
+export function serveDatabases(calls: ProcessCalls, databases: Databases, d1Calls: DatabaseCalls): void {
+  calls.serve<Told>(name, async ({ accountId, id, path, isRead }, { request, response }) => {
+    const database = databases.find(accountId, id);
+    if (database === undefined)
+      return failing(Promise.reject(new Refusal(`The database ${id} does not exist here.`)));
+    const body = isRead ? await readBytes(request, databaseLimits.callBytesMax) : request;
+    await failing(d1Calls.sendHere(database, { path, isRead, body }, response));
+  });
+}
+
+/** The part of a request that a call between nodes uses. */
+function requestOf(body: Uint8Array | Readable): IncomingMessage {
+  const isBytes = body instanceof Uint8Array;
+  const stream = isBytes ? Readable.from([body], { objectMode: false }) : body;
+  const headers: Record<string, string> = isBytes
+    ? { "content-length": String(body.length) }
+    : { "transfer-encoding": "chunked" };
+  const rawHeaders = Object.entries(headers).flat();
+  return Object.assign(stream, { method: "POST", headers, rawHeaders }) as unknown as IncomingMessage;
+}

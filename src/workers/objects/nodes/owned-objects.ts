@@ -1,0 +1,131 @@
+import type { IncomingMessage } from "node:http";
+import { ObjectRefusal } from "../../../sandbox/errors.ts";
+import { overloadedCells } from "../../../sandbox/objects/faults.ts";
+import type { ObjectGrant, ObjectRoute } from "../../../sandbox/protocol.ts";
+import type { RunHooks } from "../../../sandbox/gateway/run-hooks.ts";
+import type { ObjectCall, ObjectGate } from "../../runtime/object-gate.ts";
+import { NodeObjects, type NodeParts } from "./node-objects.ts";
+
+/** The leases of nodes on shards of objects (platform/object-shards/lease.ts). */
+export interface Owners {
+  owns(namespace: string): boolean;
+  addressOf(namespace: string): { id: number; address: string } | undefined;
+  isLive(id: number): boolean;
+  onChange(listener: () => void): () => void;
+}
+
+/** A call waits so long for an owner of its object: longer than a lease. */
+const waitMs = 15_000;
+const againMs = 100;
+
+/** Calls objects on this node, or passes the calls on to the nodes that have them. */
+export class OwnedObjects implements ObjectGate {
+  readonly #here: ObjectGate;
+  readonly #owners: Owners;
+  readonly #parts: NodeParts;
+  /** By lease. */
+  readonly #nodes = new Map<number, NodeObjects>();
+
+  constructor(here: ObjectGate, owners: Owners, parts: NodeParts) {
+    this.#here = here;
+    this.#owners = owners;
+    this.#parts = parts;
+    owners.onChange(() => {
+      for (const [id, node] of this.#nodes)
+        if (!owners.isLive(id)) {
+          this.#nodes.delete(id);
+          node.end();
+        }
+    });
+  }
+
+  /** Whether objects of a namespace run on this node now. */
+  owns(namespace: string): boolean {
+    return this.#owners.owns(namespace);
+  }
+
+  async fetch(call: ObjectCall, exchange: Parameters<ObjectGate["fetch"]>[1]): Promise<void> {
+    const { request, response } = exchange;
+    await this.at(
+      namespaceOf(call),
+      async (node) => (node ?? this.#here).fetch(call, exchange),
+      () => !hasBody(request) && !response.headersSent && !response.destroyed,
+    );
+  }
+
+  async upgrade(call: ObjectCall, exchange: Parameters<ObjectGate["upgrade"]>[1]): Promise<void> {
+    await this.at(
+      namespaceOf(call),
+      async (node) => (node ?? this.#here).upgrade(call, exchange),
+      () => false,
+    );
+  }
+
+  async route(call: ObjectCall, slot: number | undefined, method: string): Promise<ObjectRoute> {
+    return this.at(namespaceOf(call), async (node) => (node ?? this.#here).route(call, slot, method));
+  }
+
+  async grant(call: ObjectCall, slot: number | undefined): Promise<ObjectGrant | undefined> {
+    return this.#owners.owns(namespaceOf(call)) ? this.#here.grant(call, slot) : undefined;
+  }
+
+  async hooks(call: ObjectCall): Promise<RunHooks> {
+    return this.#here.hooks(call);
+  }
+
+  /**
+   * Does work at the owner of a namespace: undefined is this node. The work is repeated if the owner refused it without doing
+   * anything, because the namespace is no longer there.
+   */
+  async at<Result>(
+    namespace: string,
+    work: (node: NodeObjects | undefined) => Promise<Result>,
+    mayRepeat: () => boolean = () => true,
+  ): Promise<Result> {
+    const endMs = performance.now() + waitMs;
+    for (;;) {
+      const node = await this.#nodeOf(namespace, endMs);
+      try {
+        return await work(node);
+      } catch (error) {
+        const isRefused = error instanceof ObjectRefusal && error.message === overloadedCells().message;
+        if (node === undefined || !isRefused || !mayRepeat() || performance.now() > endMs) throw error;
+        await new Promise((resolve) => setTimeout(resolve, againMs));
+      }
+    }
+  }
+
+  async #nodeOf(namespace: string, endMs: number): Promise<NodeObjects | undefined> {
+    for (;;) {
+      if (this.#owners.owns(namespace)) return undefined;
+      const owner = this.#owners.addressOf(namespace);
+      if (owner !== undefined) return this.#nodeAt(owner);
+      const leftMs = endMs - performance.now();
+      if (leftMs <= 0) throw overloadedCells();
+      await this.#changed(leftMs);
+    }
+  }
+
+  #nodeAt({ id, address }: { id: number; address: string }): NodeObjects {
+    let node = this.#nodes.get(id);
+    if (node === undefined) this.#nodes.set(id, (node = new NodeObjects(this.#parts, address)));
+    return node;
+  }
+
+  async #changed(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        end();
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      const end = this.#owners.onChange(done);
+    });
+  }
+}
+
+const namespaceOf = ({ binding }: ObjectCall): string => binding.namespace_id ?? "";
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;

@@ -1,0 +1,58 @@
+import type { ViaHeader } from "../../../edge/http/via.ts";
+import type { Outbound } from "../../../edge/origin/outbound.ts";
+import type { OpenObjectLog } from "../../../platform/object-log/open-object-log.ts";
+import type { ProcessCalls } from "../../../platform/process-calls/calls.ts";
+import type { Storage } from "../../../platform/storage/storage.ts";
+import type { Doors } from "../../../sandbox/gateway/doors.ts";
+import type { ObjectFolders } from "../../../sandbox/objects/folders.ts";
+import type { ObjectCells } from "../../../sandbox/objects/object-cells.ts";
+import type { Alarms } from "../alarms/alarms.ts";
+import type { ObjectRuns } from "../object-runs.ts";
+import { OwnedObjects } from "./owned-objects.ts";
+import { CallsOut, serveObjects, type ToldCall } from "./passed-calls.ts";
+import type { ObjectRecovery } from "../recovery/recovery.ts";
+import type { ObjectSharing } from "./sharing.ts";
+
+interface Parts {
+  log: OpenObjectLog;
+  cells: ObjectCells;
+  folders: ObjectFolders;
+  alarms: Alarms;
+  recovery: ObjectRecovery;
+  runs: ObjectRuns;
+  calls: ProcessCalls;
+  storage: Storage;
+  viaHeader: ViaHeader;
+  outbound: Outbound;
+  doors: Doors;
+}
+
+/** A node that is behind answers a call when it has the changes that the calling node had. */
+const changesMsMax = 2000;
+
+/** Runs the objects of this node's shards, for all nodes. Returns the calls of objects of all nodes. */
+export function shareObjects(sharing: ObjectSharing, parts: Parts): OwnedObjects {
+  const { log, cells, folders, alarms, recovery, runs, calls, storage, viaHeader, outbound, doors } = parts;
+  sharing.begin(log, {
+    end: async (isIn) => cells.endAll(isIn),
+    running: () => cells.namespaces,
+    folders: async () => folders.list(),
+    createFolder: (namespace) => folders.create([namespace]),
+    removeFolder: async (namespace) => folders.remove(namespace),
+    async load(isIn) {
+      await alarms.load(isIn);
+      await recovery.load(isIn);
+    },
+    store: async () => alarms.store(),
+    forget: (isIn) => alarms.drop(isIn),
+  });
+  serveObjects(calls, runs, viaHeader, doors, async ({ seq }: ToldCall & { seq?: number }) => {
+    if (seq !== undefined) await storage.following?.reaches(seq, changesMsMax);
+  });
+  return new OwnedObjects(runs, sharing.owners, {
+    calls,
+    out: new CallsOut(calls, viaHeader, outbound),
+    doors: doors.remote!,
+    seq: () => storage.following?.seq,
+  });
+}

@@ -1,0 +1,90 @@
+import { join } from "node:path";
+import type { ObjectFolders } from "../../sandbox/objects/folders.ts";
+import type { ActingObject } from "../../sandbox/objects/standing.ts";
+import { objectErrors } from "../scripts/versions/object-errors.ts";
+import type { Alarms } from "./alarms/alarms.ts";
+import type { ObjectNamespaces } from "./namespaces.ts";
+import type { AtOwner } from "./nodes/at-owner.ts";
+import type { ObjectRuns } from "./object-runs.ts";
+import type { QueryJob, QueryResult } from "./query/job.ts";
+import { hasObject, listObjects, objectFile } from "./query/listing.ts";
+import type { ObjectQueries } from "./query/queries.ts";
+import { UnrestorableError, type ObjectRecovery } from "./recovery/recovery.ts";
+
+/** The files of objects, where they come from the log of other nodes. */
+export interface ObjectFilesHere {
+  restore(object: ActingObject): Promise<void>;
+  /** Brings the files of the first objects after a cursor. */
+  restorePage(namespace: string, page: { limit: number; cursor?: string | undefined }): Promise<void>;
+}
+
+interface Parts {
+  namespaces: ObjectNamespaces;
+  folders: ObjectFolders;
+  queries: ObjectQueries;
+  runs: ObjectRuns;
+  alarms: Alarms;
+  recovery: ObjectRecovery;
+  /** Undefined if all files are here. */
+  files: ObjectFilesHere | undefined;
+}
+
+type Question = Pick<QueryJob, "sql" | "params">;
+interface Moment {
+  bookmark?: string | undefined;
+  ms?: number | undefined;
+}
+
+/** The work of operations on objects, at the node that has the objects. */
+export type ObjectWork = ReturnType<typeof objectWork>;
+
+/** See ObjectWork. Rejects with errors for callers of the API. */
+export function objectWork(atOwner: AtOwner, parts: Parts) {
+  const { namespaces, folders, queries, runs, alarms, recovery, files } = parts;
+  const found = async (object: ActingObject): Promise<void> => {
+    await files?.restore(object);
+    if (!(await hasObject(folders.path, object.namespace, object.id)))
+      throw objectErrors.objectNotFound(object.id);
+  };
+  return {
+    list: atOwner.work(
+      "list of objects",
+      async ({ namespace, ...page }: { namespace: string; limit: number; cursor?: string | undefined }) => {
+        await files?.restorePage(namespace, page);
+        return listObjects(folders.path, namespace, page);
+      },
+    ),
+    query: atOwner.work(
+      "query of an object",
+      async (asked: ActingObject & { accountId: string; question: Question }): Promise<QueryResult> => {
+        const { namespace, id, accountId, question } = asked;
+        await found({ namespace, id });
+        return queries.query(accountId, join(folders.path, namespace, objectFile(id)), question);
+      },
+    ),
+    remove: atOwner.work("removal of an object", async ({ namespace, id }: ActingObject) => {
+      await found({ namespace, id });
+      const known = namespaces.find(namespace);
+      if (known === undefined) throw objectErrors.namespaceNotFound(namespace);
+      await runs.remove(known, id);
+      alarms.forget(namespace, id);
+      await recovery.forget({ namespace, id });
+      return { id };
+    }),
+    /** Rejects with objectErrors.unrestorable. */
+    restore: atOwner.work(
+      "restore of an object",
+      async ({ namespace, id, bookmark, ms }: ActingObject & Moment) => {
+        const object = { namespace, id };
+        try {
+          await files?.restore(object);
+          const from = bookmark ?? recovery.bookmarkOfTime(object, ms!);
+          return { ...(await recovery.restore(object, await recovery.momentOf(object, from))), from };
+        } catch (error) {
+          if (error instanceof UnrestorableError) throw objectErrors.unrestorable(error.message);
+          throw error;
+        }
+      },
+    ),
+  };
+}
