@@ -13,6 +13,10 @@ export class Tally {
   hedges = 0;
   failures = 0;
 
+  get isEmpty(): boolean {
+    return seriesNames.every((name) => this[name].count === 0) && this.hedges === 0 && this.failures === 0;
+  }
+
   merge(other: Tally): this {
     for (const name of seriesNames) this[name].merge(other[name]);
     this.hedges += other.hedges;
@@ -107,9 +111,9 @@ export class Analytics {
     this.#zones.delete(id);
   }
 
-  /** The results of each zone since the last call, which this process forgets. */
+  /** The results of each zone that has some since the last call, which this process forgets. */
   take(): [zoneId: string, results: Tally][] {
-    return [...this.#zones].map(([id, zone]) => [id, zone.take()]);
+    return [...this.#zones].flatMap(([id, zone]) => (zone.lifetime.isEmpty ? [] : [[id, zone.take()]]));
   }
 
   entries(): IterableIterator<[string, ZoneAnalytics]> {

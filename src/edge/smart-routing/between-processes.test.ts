@@ -98,3 +98,12 @@ it("a path that one process excludes is excluded in all at once", async () => {
     ["192.0.2.1"],
   ]);
 });
+
+it("an edge process tells the results of zones with new requests only", async () => {
+  const analytics = new Analytics();
+  for (let zone = 0; zone < 1000; zone++) analytics.zone(String(zone)).add("smart", 1);
+  expect(analytics.take().length).toBe(1000);
+  analytics.zone("7").failed();
+  expect(analytics.take()).toMatchObject([["7", { failures: 1 }]]);
+  expect(analytics.take()).toEqual([]);
+});

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Accounts } from "../../control/accounts/accounts.ts";
+import { firstIdAt } from "../../control/audit/entry-id.ts";
 import { entryOfSystem } from "../../control/audit/entry.ts";
 import { insert, type AuditEntry } from "../../control/audit/store.ts";
 import { openStorage, type Storage } from "../../platform/storage/storage.ts";
@@ -109,4 +110,19 @@ it("waits with the entries of a job that has no room, and goes on for the others
   hasRoom.mockRestore();
   await feed.tick();
   expect(await spooled()).toEqual(['{"ResourceID":"kept"}', '{"ResourceID":"kept"}']);
+});
+
+it("goes on for the other jobs when one cannot write", async () => {
+  await newJob("audit_logs", ["ResourceID"]);
+  await newJob("audit_logs", ["ResourceID"]);
+  const [failing] = jobs.active;
+  await jobs.setCursor([failing!], firstIdAt(0)); // at another position, it is read first
+  await addEntry("kept");
+  const laterMs = Date.now() + 7_200_000; // ids of entries never go back
+  setTime(() => laterMs);
+  const [first] = collectors.audit_logs.receivers;
+  expect(first!.job.id).toBe(failing!.id);
+  await first!.writer.close();
+  await expect(feed.tick()).rejects.toThrow("Expected an open spool");
+  expect(await spooled()).toEqual(['{"ResourceID":"kept"}']);
 });

@@ -48,10 +48,15 @@ export class AuditFeed {
         const after = cursors.get(job.id) ?? firstIdAt(job.createdOn);
         return `${job.accountId} ${after}`;
       });
+      const faults: unknown[] = [];
       for (const [place, together] of places) {
         const [accountId, after] = place.split(" ") as [string, string];
-        await this.#feed(together, accountId, { after, before });
+        // The feed of a job that changes meanwhile fails, and holds up no other account.
+        await this.#feed(together, accountId, { after, before }).catch((error: unknown) =>
+          faults.push(error),
+        );
       }
+      if (faults.length > 0) throw faults[0];
     });
   }
 

@@ -29,6 +29,8 @@ export class ResultsOfMain implements DeliveredResults {
   readonly plan: CopyPlan;
   readonly #calls: ProcessCalls;
   readonly #memory: LRUCache<string, Buffer>;
+  /** The names in memory, by the folder of the image: a change of an account forgets all images. */
+  readonly #names = new Map<string, Set<string>>();
 
   constructor(calls: ProcessCalls, memoryBytesMax: number, plan: CopyPlan) {
     this.#calls = calls;
@@ -36,6 +38,9 @@ export class ResultsOfMain implements DeliveredResults {
     this.#memory = new LRUCache({
       maxSize: memoryBytesMax,
       sizeCalculation: (bytes) => bytes.length + 256,
+      dispose: (_bytes, name, reason) => {
+        if (reason !== "set") this.#unlist(name);
+      },
     });
   }
 
@@ -47,8 +52,9 @@ export class ResultsOfMain implements DeliveredResults {
     const found = await this.#find(name);
     if (found === undefined || found.sizeBytes > memoryObjectBytesMax) return found;
     const bytes = await readFile(found.path).catch(() => undefined); // main has just removed it
-    if (bytes !== undefined) this.#memory.set(name, bytes);
-    return bytes && { bytes };
+    if (bytes === undefined) return undefined;
+    this.#keep(name, bytes);
+    return { bytes };
   }
 
   /** Main makes it, and answers. It may have an intermediate copy by now, of which results have other names. */
@@ -68,7 +74,23 @@ export class ResultsOfMain implements DeliveredResults {
 
   /** Drops the results of an image from memory. */
   forget(folder: string): void {
-    for (const name of [...this.#memory.keys()]) if (name.startsWith(`${folder}/`)) this.#memory.delete(name);
+    for (const name of [...(this.#names.get(folder) ?? [])]) this.#memory.delete(name);
+  }
+
+  #keep(name: string, bytes: Buffer): void {
+    this.#memory.set(name, bytes);
+    if (!this.#memory.has(name)) return; // larger than the memory
+    const folder = folderOf(name);
+    let names = this.#names.get(folder);
+    if (names === undefined) this.#names.set(folder, (names = new Set()));
+    names.add(name);
+  }
+
+  #unlist(name: string): void {
+    const folder = folderOf(name);
+    const names = this.#names.get(folder);
+    names?.delete(name);
+    if (names?.size === 0) this.#names.delete(folder);
   }
 
   /** Without an answer of main, the whole request waits for another main process. */
@@ -77,3 +99,5 @@ export class ResultsOfMain implements DeliveredResults {
     return found ?? undefined;
   }
 }
+
+const folderOf = (name: string): string => name.slice(0, name.indexOf("/"));
