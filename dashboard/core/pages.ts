@@ -18,6 +18,8 @@ export interface Rows<T> {
 
 interface Held<T> {
   pages: Map<number, T[]>;
+  /** The first page, which stays here when it is far from the rows on screen. */
+  first: T[] | undefined;
   loading: Map<number, AbortController>;
   count: number | undefined;
   failure: ApiFailure | undefined;
@@ -26,6 +28,7 @@ interface Held<T> {
 
 const newHeld = <T>(): Held<T> => ({
   pages: new Map(),
+  first: undefined,
   loading: new Map(),
   count: undefined,
   failure: undefined,
@@ -51,6 +54,7 @@ export function useRows<T>(path: string, perPage = 200): Rows<T> {
       .then(
         ({ result, info }) => {
           held.pages.set(page, result);
+          if (page === 1) held.first = result;
           held.count = info.total_count ?? result.length;
           held.failure = undefined;
           held.at = Date.now();
@@ -92,7 +96,7 @@ export function useRows<T>(path: string, perPage = 200): Rows<T> {
       turn();
     },
     first: {
-      data: current.pages.get(1) ?? (current.count === undefined ? undefined : []),
+      data: current.first,
       info: { ...(current.count !== undefined && { total_count: current.count }) },
       failure: held.failure,
       isLoading: held.loading.size > 0,

@@ -254,7 +254,54 @@ describe.skipIf(browserPath === undefined)("the console, in a browser", () => {
     await page.context().close();
   });
 
+  it("19: scrolls through 100,000 records without a jump, and shows the last one", async () => {
+    const made = await console.call<{ id: string }>("POST", "/zones", {
+      name: "large.example",
+      account: { id: account },
+    });
+    const count = 100_000;
+    const lines = Array.from(
+      { length: count },
+      (_, i) => `host-${String(i).padStart(6, "0")} 300 A 192.0.2.1`,
+    );
+    const form = new FormData();
+    form.set("file", new File([`$ORIGIN large.example.\n${lines.join("\n")}\n`], "large.zone"));
+    await console.call("POST", `/zones/${made.id}/dns_records/import`, form);
+    const page = await opened(`/${account}/zones/large.example/dns`);
+    await page.getByRole("row", { name: "row 1 of 100,000", exact: true }).waitFor();
+    expect(await page.evaluate(`(${scrollOver})({ frames: 60, stepPx: 2400 })`)).toEqual({
+      jumps: [],
+      rowsMax: true,
+    });
+    await page.locator("[data-row]").first().press("End");
+    await page
+      .locator(`[data-row="${count - 1}"]`)
+      .getByText("host-099999")
+      .waitFor();
+    await page.context().close();
+    await console.call("DELETE", `/zones/${made.id}`);
+  });
+
   it("11: has asked no other origin, and broken no policy", () => {
     expect([[...new Set(console.foreign)], [...new Set(console.faults)]]).toEqual([[], []]);
   });
 });
+
+/** A function of the page: scrolls the grid, and finds frames in which another row than the expected one is on top. */
+const scrollOver = `async ({ frames, stepPx }) => {
+  const grid = document.querySelector("[role=grid]");
+  const [rowPx, depthPx] = [36, 90];
+  const jumps = [];
+  let most = 0;
+  for (let frame = 0; frame < frames; frame++) {
+    grid.scrollTop = frame * stepPx;
+    await new Promise(requestAnimationFrame);
+    const rows = [...document.querySelectorAll("[data-row]")];
+    most = Math.max(most, rows.length);
+    const y = grid.getBoundingClientRect().top + depthPx;
+    const shown = rows.find((row) => row.getBoundingClientRect().bottom > y)?.dataset.row;
+    const wanted = Math.floor((frame * stepPx + depthPx - rowPx) / rowPx);
+    if (Math.abs(Number(shown) - wanted) > 1 || grid.scrollTop !== frame * stepPx) jumps.push([frame, shown, wanted]);
+  }
+  return { jumps, rowsMax: most < 100 };
+}`;
