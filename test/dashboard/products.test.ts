@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { browserPath, openConsole, settled, type OpenConsole } from "./browser.ts";
@@ -54,6 +57,48 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
     await page.getByText("The version was deployed").waitFor();
     expect(await code()).not.toContain('"changed"');
     await page.context().close();
+  });
+
+  it("deploys a folder with modules of several types, and rolls back with one button", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "selvedge-folder-"));
+    mkdirSync(join(folder, "lib"));
+    const write = (greeting: string): void =>
+      writeFileSync(join(folder, "lib/greeting.js"), `export const greeting = "${greeting}";`);
+    writeFileSync(
+      join(folder, "index.js"),
+      `import { greeting } from "./lib/greeting.js"; import page from "./page.html";
+       export default { fetch: () => new Response(greeting + page) };`,
+    );
+    writeFileSync(join(folder, "page.html"), "<p>page</p>");
+    writeFileSync(join(folder, "types.ts"), "export type A = string;");
+    write("one ");
+    const page = await opened("/scripts");
+    await press(page, "New script");
+    await page.getByLabel("Name", { exact: true }).fill("from-folder");
+    await page.getByRole("tab", { name: "From a folder" }).click();
+    const field = page.getByLabel("A folder with the built script");
+    await field.setInputFiles(folder);
+    await page.getByText("1 file left out: types.ts").waitFor();
+    expect(await page.getByLabel("Main module").inputValue()).toBe("index.js");
+    await press(page, "Upload");
+    await page.getByRole("heading", { name: "from-folder" }).waitFor();
+    const { subdomain } = await api<{ subdomain: string }>("GET", "/workers/subdomain");
+    const answer = async (): Promise<string> =>
+      (await console.platform.fetch(`http://from-folder.${subdomain}.workers.localhost/`)).text();
+    expect(await answer()).toBe("one <p>page</p>");
+    write("two ");
+    await press(page, "Replace with a folder");
+    await field.setInputFiles(folder);
+    await page.getByRole("dialog").getByRole("button", { name: "Upload and deploy" }).click();
+    await page.getByText("The code was uploaded, and runs").waitFor();
+    expect(await answer()).toBe("two <p>page</p>");
+    await page.getByRole("tab", { name: "Versions" }).click();
+    await press(page, "Roll back to version 1");
+    await page.getByRole("dialog").getByRole("button", { name: "Deploy", exact: true }).click();
+    await page.getByText("The version was deployed").waitFor();
+    expect(await answer()).toBe("one <p>page</p>");
+    await page.context().close();
+    rmSync(folder, { recursive: true });
   });
 
   it("makes a script, and sets a secret whose value is not in code", async () => {

@@ -80,6 +80,16 @@ export function screensOf(
       path: `${a}/scripts`,
       prepare: async (page) => page.getByRole("button", { name: "New script" }).click(),
     },
+    {
+      name: "script-folder",
+      path: `${a}/scripts`,
+      prepare: async (page) => {
+        await page.getByRole("button", { name: "New script" }).click();
+        await page.getByRole("tab", { name: "From a folder" }).click();
+        await page.getByLabel("A folder with the built script").setInputFiles("examples/edge");
+        await page.getByLabel("Modules").waitFor();
+      },
+    },
     { name: "workflows", path: `${a}/workflows` },
     { name: "workflow", path: `${a}/workflows/orders` },
     { name: "workflow-instance", path: `${a}/workflows/orders/refused` },

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { useGet } from "../../core/cache.ts";
 import { useRefusal } from "../../core/permissions.ts";
 import { setSearch } from "../../core/router.ts";
+import { Button } from "../../parts/button.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { TextField } from "../../parts/form.tsx";
 import { Card, State, Time } from "../../parts/layout.tsx";
@@ -25,13 +26,23 @@ export function Versions({ place }: TabProps) {
   const [chosen, setChosen] = useState<Version | undefined>(undefined);
   const refusal = useRefusal()(op);
   const current = deployments.data?.deployments[0];
+  const earlier = deployments.data?.deployments[1]?.versions[0]?.version_id;
   const shareOf = (id: string): number | undefined =>
     current?.versions.find(({ version_id }) => version_id === id)?.percentage;
   return (
     <div class="stack">
       <Loaded of={versions}>
         {({ items }) => (
-          <Card title="Versions">
+          <Card
+            title="Versions"
+            actions={
+              <RollBack
+                to={items.find(({ id }) => id === earlier && shareOf(id) !== 100)}
+                refusal={refusal}
+                onPress={setChosen}
+              />
+            }
+          >
             <Table
               label="Versions"
               rows={items}
@@ -89,6 +100,23 @@ export function Versions({ place }: TabProps) {
     </div>
   );
 }
+
+interface RollBackProps {
+  /** The version of the deployment before. */
+  to: Version | undefined;
+  refusal: string | undefined;
+  onPress: (version: Version) => void;
+}
+
+const RollBack = ({ to, refusal, onPress }: RollBackProps) => (
+  <Button
+    icon="refresh"
+    refusal={refusal ?? (to === undefined ? "no other version was deployed before" : undefined)}
+    onPress={() => to !== undefined && onPress(to)}
+  >
+    {to === undefined ? "Roll back" : `Roll back to version ${to.number}`}
+  </Button>
+);
 
 const Deployments = ({ list }: { list: readonly Deployment[] }) => (
   <Card title="Deployments">

@@ -158,13 +158,13 @@ function Actions({ account, workflow, instance, details: { status } }: ActionsPr
           title={`${asked === "restart" ? "Restart" : "Terminate"} ${instance}`}
           submit={asked === "restart" ? "Restart" : "Terminate"}
           call={{ op, params, body: { status: asked } }}
-          done="The instance was changed"
+          done={asked === "restart" ? "The instance was restarted" : "The instance was terminated"}
           invalidates={[path]}
           onClose={() => setAsked(undefined)}
         >
           <p>
             {asked === "restart"
-              ? "Its steps are forgotten, and run again from the first one."
+              ? "Its steps are forgotten, and run again from the first one. A step has a restart of its own."
               : "It runs no further step."}
           </p>
         </Confirm>

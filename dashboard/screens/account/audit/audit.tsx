@@ -1,10 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { ApiFailure, get } from "../../../core/client.ts";
-import { timeOf } from "../../../core/format.ts";
+import { count, plural, timeOf } from "../../../core/format.ts";
 import { useSearch } from "../../../core/router.ts";
 import { Button } from "../../../parts/button.tsx";
 import { Dialog } from "../../../parts/dialog.tsx";
-import { Choice } from "../../../parts/filter.tsx";
+import { Choice, Filter } from "../../../parts/filter.tsx";
 import { Facts, Page, State, Time } from "../../../parts/layout.tsx";
 import { Bars, Empty, Failure } from "../../../parts/states.tsx";
 import { Table } from "../../../parts/table.tsx";
@@ -28,10 +28,17 @@ export default function Audit({ account }: ScreenProps) {
   const [days, setDays] = useSearch("days", "7");
   const [openId, setOpenId] = useSearch("entry");
   const { entries, failure, more, reload } = useEntries(account, Number(days));
+  const [filter, setFilter] = useSearch("filter");
+  const shown = entries?.filter((entry) => matches(entry, filter));
   const opened = entries?.find(({ id }) => id === openId);
   return (
     <Page title="Audit log" about="Changes by tokens, people and the platform itself.">
       <div class="toolbar">
+        <Filter
+          label="Filter changes by resource, value, person or token"
+          value={filter}
+          onChange={setFilter}
+        />
         <Choice
           label="Time"
           value={days}
@@ -42,15 +49,15 @@ export default function Audit({ account }: ScreenProps) {
       </div>
       {failure !== undefined ? (
         <Failure failure={failure} onRetry={reload} />
-      ) : entries === undefined ? (
+      ) : shown === undefined ? (
         <Bars rows={8} />
-      ) : entries.length === 0 ? (
-        <Empty icon="audit" title="No change in this time" />
+      ) : shown.length === 0 && more === undefined ? (
+        <Empty icon="audit" title={filter === "" ? "No change in this time" : "No change matches"} />
       ) : (
         <div class="stack">
           <Table
             label="Changes"
-            rows={entries}
+            rows={shown}
             keyOf={({ id }) => id}
             columns={[
               { title: "When", cell: ({ action }) => <Time at={action.time} /> },
@@ -63,7 +70,7 @@ export default function Audit({ account }: ScreenProps) {
                       {action.description}
                     </button>
                     <br />
-                    <small>{[zone?.name, resource.product, resource.type].filter(Boolean).join(" · ")}</small>
+                    <small>{[nameOf(resource), zone?.name, resource.type].filter(Boolean).join(" · ")}</small>
                   </>
                 ),
               },
@@ -82,6 +89,9 @@ export default function Audit({ account }: ScreenProps) {
           />
           {more !== undefined && (
             <div class="row center">
+              {filter !== "" && (
+                <span class="faint">{`${plural(shown.length, "match", "matches")} in the ${count(entries!.length)} newest changes.`}</span>
+              )}
               <Button onPress={more}>Older ones</Button>
             </div>
           )}
@@ -90,6 +100,21 @@ export default function Audit({ account }: ScreenProps) {
       {opened !== undefined && <EntryPanel entry={opened} onClose={() => setOpenId("")} />}
     </Page>
   );
+}
+
+/** The name of what was changed, as the call or the resource before it has it. */
+function nameOf({ request, before }: Entry["resource"]): string | undefined {
+  const named = [request, before].map((each) => (each as { name?: unknown } | null | undefined)?.name);
+  return named.find((name): name is string => typeof name === "string");
+}
+
+/** Whether an entry has all words, anywhere. */
+function matches(entry: Entry, filter: string): boolean {
+  const text = JSON.stringify(entry).toLowerCase();
+  return filter
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
 }
 
 /** The newest entries of some days, and the function that reads older ones. */

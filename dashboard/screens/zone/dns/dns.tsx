@@ -141,8 +141,19 @@ export default function Dns() {
           selection.isFiltered ? (
             <Empty icon="search" title="No record matches this filter" />
           ) : (
-            <Empty icon="zones" title="No record yet" actions={add}>
-              <p>Add one, or import a zone file of another server.</p>
+            <Empty
+              icon="zones"
+              title="No record yet"
+              actions={
+                <>
+                  {add}
+                  <Button icon="upload" refusal={edit} onPress={() => setImporting(true)}>
+                    Import a zone file
+                  </Button>
+                </>
+              }
+            >
+              <p>A zone file of another server brings all of its records.</p>
             </Empty>
           )
         }
