@@ -60,6 +60,15 @@ const traffic: Operations = {
     argument: "phase",
     terraform: "cloudflare_ruleset",
   },
+  [`POST ${zone}/rulesets/{ruleset_id}/rules`]: { client: "rulesets.rules.create", argument: "ruleset_id" },
+  [`PATCH ${zone}/rulesets/{ruleset_id}/rules/{rule_id}`]: {
+    client: "rulesets.rules.edit",
+    argument: "rule_id",
+  },
+  [`DELETE ${zone}/rulesets/{ruleset_id}/rules/{rule_id}`]: {
+    client: "rulesets.rules.delete",
+    argument: "rule_id",
+  },
   [`POST ${account}/request-tracer/trace`]: { client: "requestTracers.traces.create" },
   [`PUT ${zone}/snippets/snippet_rules`]: {
     client: "snippets.rules.update",

@@ -1,7 +1,10 @@
+import { useState } from "preact/hooks";
 import type { ApiFailure, Call } from "../../../core/client.ts";
+import { Button } from "../../../parts/button.tsx";
 import { FormDialog } from "../../../parts/form-dialog.tsx";
 import { Switch, TextField, useForm } from "../../../parts/form.tsx";
-import type { Rule } from "./rule.ts";
+import { Notice } from "../../../parts/layout.tsx";
+import { describe, type Rule } from "./rule.ts";
 
 interface RuleDialogProps {
   rule: Rule | undefined;
@@ -11,18 +14,23 @@ interface RuleDialogProps {
   onClose: () => void;
 }
 
-/** One origin rule: when it acts, and what it sets. */
-export function RuleDialog({ rule, callOf, path, onClose }: RuleDialogProps) {
-  const set0 = rule?.action_parameters;
-  const { values, set } = useForm({
+function valuesOf(rule: Rule | undefined) {
+  const { origin, host_header: hostHeader, sni } = rule?.action_parameters ?? {};
+  return {
     description: rule?.description ?? "",
     expression: rule?.expression ?? 'http.host eq "www.example.com"',
     enabled: rule?.enabled ?? true,
-    host: set0?.origin?.host ?? "",
-    port: set0?.origin?.port === undefined ? "" : String(set0.origin.port),
-    hostHeader: set0?.host_header ?? "",
-    sni: set0?.sni?.value ?? "",
-  });
+    host: origin?.host ?? "",
+    port: origin?.port === undefined ? "" : String(origin.port),
+    hostHeader: hostHeader ?? "",
+    sni: sni?.value ?? "",
+  };
+}
+
+/** One origin rule: when it acts, and what it sets. */
+export function RuleDialog({ rule, callOf, path, onClose }: RuleDialogProps) {
+  const { values, set, replace } = useForm(valuesOf(rule));
+  const [seen, setSeen] = useState(rule?.version);
   const { description, expression, enabled, host, port, hostHeader, sni } = values;
   const origin = { ...(host !== "" && { host }), ...(port !== "" && { port: Number(port) }) };
   const next: Rule = {
@@ -50,6 +58,26 @@ export function RuleDialog({ rule, callOf, path, onClose }: RuleDialogProps) {
     >
       {(failure) => (
         <>
+          {rule !== undefined && rule.version !== seen && (
+            <Notice
+              tone="warn"
+              actions={
+                <>
+                  <Button
+                    onPress={() => {
+                      setSeen(rule.version);
+                      replace(valuesOf(rule));
+                    }}
+                  >
+                    Take theirs
+                  </Button>
+                  <Button onPress={() => setSeen(rule.version)}>Keep mine</Button>
+                </>
+              }
+            >
+              This rule was changed meanwhile: <code>{rule.expression}</code> → {describe(rule)}
+            </Notice>
+          )}
           <TextField
             label="Name"
             value={description}

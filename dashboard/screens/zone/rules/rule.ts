@@ -1,6 +1,8 @@
 /** A rule of a ruleset. New ones have no id yet. */
 export interface Rule {
   id: string;
+  /** Increases with each change; none for a new one. */
+  version?: string;
   ref?: string;
   action: string;
   action_parameters: {

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { useAction } from "../../../core/action.ts";
 import { useGet } from "../../../core/cache.ts";
+import { get, type Call } from "../../../core/client.ts";
 import { useShortcuts } from "../../../core/keys.ts";
 import { useRefusal } from "../../../core/permissions.ts";
 import { useSearch } from "../../../core/router.ts";
@@ -16,13 +17,16 @@ import { bodyOf, describe, entrypointOf, type Rule, type Ruleset } from "./rule.
 
 const phase = "http_request_origin";
 const op = "PUT /zones/{zone_id}/rulesets/phases/{phase}/entrypoint";
+/** One rule of the ruleset: another person may change other rules at the same time. */
+const rulesOp = "/zones/{zone_id}/rulesets/{ruleset_id}/rules";
+const editedEveryMs = 5000;
 
 /** The origin rules of the zone, in their order. */
 export default function Rules() {
   const zone = useZone();
   const path = entrypointOf(zone.id, phase);
-  const ruleset = useGet<Ruleset>(path);
   const [openId, setOpenId] = useSearch("rule");
+  const ruleset = useGet<Ruleset>(path, openId === "" ? {} : { everyMs: editedEveryMs });
   const [deleted, setDeleted] = useState<number | undefined>(undefined);
   const [dragged, setDragged] = useState<number | undefined>(undefined);
   const action = useAction({ invalidates: [path], tellsFailure: true });
@@ -31,15 +35,26 @@ export default function Rules() {
   // A zone without rules has no ruleset yet.
   const isNone = ruleset.failure?.status === 404;
   const rules = isNone ? [] : (ruleset.data?.rules ?? []);
-  const call = (next: readonly Rule[]) => ({
+  const all = (next: readonly Rule[]): Call => ({
     op,
     params: { zone_id: zone.id, phase },
     body: { rules: next.map(bodyOf) },
   });
+  const params = { zone_id: zone.id, ruleset_id: ruleset.data?.id ?? "" };
+  const saved = (rule: Rule): Call =>
+    rule.id !== ""
+      ? { op: `PATCH ${rulesOp}/{rule_id}`, params: { ...params, rule_id: rule.id }, body: bodyOf(rule) }
+      : isNone
+        ? all([rule])
+        : { op: `POST ${rulesOp}`, params, body: bodyOf(rule) };
   const move = async (from: number, to: number): Promise<void> => {
     if (to < 0 || to >= rules.length || from === to || refusal !== undefined) return;
-    const next = rules.toSpliced(from, 1).toSpliced(to, 0, rules[from]!);
-    const answer = await action.run(call(next));
+    // The order is written as a whole, so it is read again first.
+    const now = (await get<Ruleset>(path)).result.rules ?? [];
+    const moved = now.find(({ id }) => id === rules[from]!.id);
+    if (moved === undefined) return ruleset.reload();
+    const next = now.filter((rule) => rule !== moved).toSpliced(to, 0, moved);
+    const answer = await action.run(all(next));
     if (answer !== undefined) toast(`Rule ${from + 1} is now at place ${to + 1} of ${rules.length}`);
     document.querySelector<HTMLElement>(`[data-rule="${to}"]`)?.focus();
   };
@@ -100,7 +115,7 @@ export default function Rules() {
                 label: rule.enabled ? "Switch off" : "Switch on",
                 icon: rule.enabled ? "pause" : "play",
                 refusal,
-                onSelect: () => void action.run(call(rules.with(index, { ...rule, enabled: !rule.enabled }))),
+                onSelect: () => void action.run(saved({ ...rule, enabled: !rule.enabled })),
               },
               { label: "Delete", icon: "trash", kind: "bad", refusal, onSelect: () => setDeleted(index) },
             ]}
@@ -132,24 +147,16 @@ export default function Rules() {
         <Loaded of={ruleset}>{() => (rules.length === 0 ? empty : list)}</Loaded>
       )}
       {(openId === "new" || opened !== undefined) && (
-        <RuleDialog
-          rule={opened}
-          callOf={(rule) =>
-            call(
-              opened === undefined
-                ? [...rules, rule]
-                : rules.map((each) => (each.id === opened.id ? rule : each)),
-            )
-          }
-          path={path}
-          onClose={() => setOpenId("")}
-        />
+        <RuleDialog rule={opened} callOf={saved} path={path} onClose={() => setOpenId("")} />
       )}
       {deleted !== undefined && rules[deleted] !== undefined && (
         <Confirm
           title="Delete the rule"
           submit="Delete"
-          call={call(rules.toSpliced(deleted, 1))}
+          call={{
+            op: `DELETE ${rulesOp}/{rule_id}`,
+            params: { ...params, rule_id: rules[deleted].id },
+          }}
           done="The rule was deleted"
           invalidates={[path]}
           onClose={() => setDeleted(undefined)}
