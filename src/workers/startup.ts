@@ -57,6 +57,7 @@ export class Startup {
       // An id of its own: the version may not have its bindings yet, and must not be quarantined for this.
       id: `startup-${randomUUID()}`,
       owner: `startup of ${cell.owner}`,
+      isTrial: true,
       cpuMs: startupCpuMs,
       memoryBytes: this.#memoryBytes,
     };

@@ -24,6 +24,9 @@ type SpentRun = Pick<CellRun, "script" | "cpuShareMs" | "token">;
 /** Runs of one second in a cell for whose CPU time the cell is asked to name the customers. */
 const sampledMax = 1000;
 const faultLengthMax = 120;
+/** Nobody takes the counts of trial starts, and no customer has asked for them. */
+const isCounted = ({ isDispatched, isTrial }: CellScript): boolean =>
+  isDispatched === true && isTrial !== true;
 
 interface Sampled {
   runs: { token: string; cpuMs: number }[];
@@ -47,21 +50,20 @@ export class DispatchTally {
   }
 
   /** A run has ended that went through the gateway. */
-  ran({ isDispatched, owner }: CellScript): void {
-    if (isDispatched === true) this.#of(owner).requests++;
+  ran(script: CellScript): void {
+    if (isCounted(script)) this.#of(script.owner).requests++;
   }
 
   /** Such a run has failed. Refusals for lack of room are no faults of the script. */
-  failed({ isDispatched, owner }: CellScript, error: unknown): void {
-    if (isDispatched !== true || !(error instanceof CellError)) return;
+  failed(script: CellScript, error: unknown): void {
+    if (!isCounted(script) || !(error instanceof CellError)) return;
     if (error.kind === "overloaded" || error.kind === "unavailable") return;
-    const count = this.#of(owner);
+    const count = this.#of(script.owner);
     const thrown = error.kind === "exception" ? (error.cause as { name?: string } | undefined) : undefined;
     count.faults++;
-    count.lastFault = `${thrown?.name === undefined ? "" : `${thrown.name}: `}${error.message}`.slice(
-      0,
-      faultLengthMax,
-    );
+    const text = thrown?.name === undefined ? error.message : `${thrown.name}: ${error.message}`;
+    // Copied: a part of a text keeps all of it in memory, and an hour's messages of all customers are large.
+    count.lastFault = Buffer.from(text.slice(0, faultLengthMax)).toString();
   }
 
   /** A run in a shared cell has ended. */
@@ -70,7 +72,7 @@ export class DispatchTally {
     { script, cpuShareMs, token }: SpentRun,
     metadata?: Partial<RunMetadata>,
   ): void {
-    if (script.isDispatched === true) this.#of(script.owner).cpuMs += cpuShareMs;
+    if (isCounted(script)) this.#of(script.owner).cpuMs += cpuShareMs;
     if (metadata?.generation === undefined || token === undefined) return;
     let sampled = this.#cells.get(cell);
     if (sampled === undefined) this.#cells.set(cell, (sampled = { runs: [], cpuMs: 0 }));
@@ -80,8 +82,8 @@ export class DispatchTally {
   }
 
   /** A run in a cell of its own has ended, whose CPU time is exact. */
-  spentAlone({ isDispatched, owner }: CellScript, cpuMs: number): void {
-    if (isDispatched === true) this.#of(owner).cpuMs += cpuMs;
+  spentAlone(script: CellScript, cpuMs: number): void {
+    if (isCounted(script)) this.#of(script.owner).cpuMs += cpuMs;
   }
 
   /** Asks the cells, and returns all counts since the last call. The last counts of a cell that died are lost. */

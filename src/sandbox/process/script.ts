@@ -31,6 +31,8 @@ export interface CellScript {
   bindings?: readonly CellBinding[];
   /** Whether it is a customer's script, to which other scripts dispatch. */
   isDispatched?: boolean;
+  /** Whether it is only started, to try out an upload. Then it counts as no run of the customer. */
+  isTrial?: boolean;
   classNames?: readonly string[];
   /** The exported classes of its Durable Objects. */
   objectClasses?: readonly string[];

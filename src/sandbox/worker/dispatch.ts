@@ -3,7 +3,7 @@
  * resolves the target once, and the result is reused until the configuration changes.
  */
 import { beginDispatch, endDispatch } from "./calls.ts";
-import { countDispatch, countFault } from "../dispatches/worker/counts.ts";
+import { countDispatch, countFault, endTargets } from "../dispatches/worker/counts.ts";
 import { cellHeaders, withMetadata, wrapperHeaders, type DispatchMetadata } from "../protocol.ts";
 import { Linger } from "../../platform/util/linger.ts";
 import { thrownText } from "./thrown.ts";
@@ -48,7 +48,10 @@ export function beginDispatcher(run: string, script: string, state: string): voi
   dispatchers.set(run, { script, generation, dispatchesLeft: Number(dispatchesLeft) });
 }
 
-export const endDispatcher = (run: string): boolean => dispatchers.delete(run);
+export function endDispatcher(run: string): void {
+  dispatchers.delete(run);
+  endTargets(run);
+}
 
 /** The internal headers of a request of a dispatched run; undefined for a run that the gateway knows by its token. */
 export function childHeaders(run: string, env: SystemEnv): Record<string, string> | undefined {
@@ -74,7 +77,7 @@ export async function dispatch(request: Request, env: SystemEnv): Promise<Respon
   if (code !== undefined) resolution.code = undefined; // the code must not be kept with the late children
   const child: Child = { run, outbound, resolution };
   children.set(token, child);
-  countDispatch(run, id);
+  countDispatch(run, id, dispatchers.has(run));
   acquire(id, env);
   try {
     return await load(id, env, code)

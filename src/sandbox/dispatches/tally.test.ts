@@ -1,0 +1,38 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, it } from "vitest";
+import { CellError } from "../errors.ts";
+import type { CellScript } from "../process/script.ts";
+import { DispatchTally } from "./tally.ts";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+const script = (more: Partial<CellScript>): CellScript =>
+  ({ id: "1", owner: "script a/n/busy 7", isDispatched: true, ...more }) as CellScript;
+
+it("counts the runs of customers, and neither trial starts nor other scripts", async () => {
+  const tally = new DispatchTally();
+  for (const each of [script({}), script({ isTrial: true }), script({ isDispatched: false })]) {
+    tally.ran(each);
+    tally.failed(each, new CellError("exception", `no stock${"😀".repeat(4000)}`));
+    tally.spentAlone(each, 3);
+  }
+  const counts = await tally.take();
+  expect(counts).toMatchObject([["script a/n/busy 7", { requests: 1, faults: 1, cpuMs: 3 }]]);
+  const { lastFault } = counts[0]![1];
+  expect(lastFault).toMatch(/^no stock/);
+  expect(lastFault!.length).toBeLessThanOrEqual(120);
+});
+
+it("has no more of a message in memory than it shows", async () => {
+  const tally = new DispatchTally();
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (let customer = 0; customer < 2000; customer++) {
+    const message = Buffer.alloc(16_000, `${customer} `).toString();
+    tally.failed(script({ owner: `script a/n/c ${customer}` }), new CellError("exception", message));
+  }
+  collect();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(8 * 1024 * 1024);
+  expect(await tally.take()).toHaveLength(2000);
+});
