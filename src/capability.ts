@@ -6,7 +6,7 @@ import type { ApiChecks, BoundOperation } from "./control/api/server/app.ts";
 import type { ApiError, ErrorCodes } from "./control/api/errors.ts";
 import type { Operation } from "./control/api/operation.ts";
 import type { VisitorError } from "./edge/http/errors.ts";
-import type { EdgeHandler, HandlerPlace, UpgradeHandler } from "./edge/request/handlers.ts";
+import type { EdgeHandler, HandlerPhase, UpgradeHandler } from "./edge/request/handlers.ts";
 import type { DomainError } from "./platform/domain-error.ts";
 import type { Reserved } from "./platform/listen/reserve.ts";
 import type { OwnProcess } from "./platform/processes/own-process.ts";
@@ -57,9 +57,9 @@ export interface Opened {
 /** Handles a WebSocket upgrade on the listener of the management API. */
 export type ApiUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
-/** A handler of requests at the edge. `place` decides its position among the handlers. */
-export interface PlacedHandler {
-  place: HandlerPlace;
+/** A handler of requests at the edge. `phase` decides its position among the handlers. */
+export interface PhaseHandler {
+  phase: HandlerPhase;
   handler: EdgeHandler;
   upgradeHandler?: UpgradeHandler;
 }
@@ -70,8 +70,8 @@ export interface Contributions {
   /** Path parameters whose values are ids of 32 hexadecimal digits. */
   idParameters: ReadonlySet<string>;
   apiUpgrade: ApiUpgrade | undefined;
-  /** In the order of their places. */
-  edgeHandlers: readonly PlacedHandler[];
+  /** In the order of their phases. */
+  edgeHandlers: readonly PhaseHandler[];
   bindings: BindingDeclarations;
   /** Checks that reject while a part is not ready, by the part's name. */
   health: Readonly<Record<string, () => Promise<void>>>;
@@ -99,7 +99,7 @@ interface Bound<S> {
   created: S;
   operations: readonly BoundOperation[];
   apiUpgrade: ApiUpgrade | undefined;
-  edgeHandlers: readonly PlacedHandler[];
+  edgeHandlers: readonly PhaseHandler[];
   bindings: BindingDeclarations;
   health: Record<string, () => Promise<void>>;
   due: DueWork | undefined;
@@ -172,7 +172,7 @@ interface Declared<N extends readonly Capability[], S extends object, O, D exten
   /** The parameters in paths of its operations that must be ids. */
   idParameters?: readonly string[];
   apiUpgrade?(services: Given<N, S, D>): ApiUpgrade;
-  edgeHandlers?(services: Given<N, S, D>): readonly PlacedHandler[];
+  edgeHandlers?(services: Given<N, S, D>): readonly PhaseHandler[];
   bindings?(services: Given<N, S, D>): BindingDeclarations;
   health?(services: Given<N, S, D>): Record<string, () => Promise<void>>;
   /** Work that becomes due at a time. */

@@ -10,7 +10,7 @@ import type {
 import type { Declaration } from "./declaration.ts";
 import { declarations } from "./declarations.ts";
 import { endsWithin } from "./platform/util/ends-within.ts";
-import { handlerPlaces } from "./edge/request/handlers.ts";
+import { handlerPhases } from "./edge/request/handlers.ts";
 import type { OwnProcess } from "./platform/processes/own-process.ts";
 
 export interface Running<S> {
@@ -155,7 +155,7 @@ function contributionsOf(
     apiUpgrade: begun.find(({ apiUpgrade }) => apiUpgrade !== undefined)?.apiUpgrade,
     edgeHandlers: begun
       .flatMap(({ edgeHandlers }) => edgeHandlers)
-      .sort((a, b) => handlerPlaces.indexOf(a.place) - handlerPlaces.indexOf(b.place)),
+      .sort((a, b) => handlerPhases.indexOf(a.phase) - handlerPhases.indexOf(b.phase)),
     bindings: Object.assign({}, ...begun.map(({ bindings }) => bindings)),
     health: Object.assign({}, ...begun.map(({ health }) => health)),
     async reset() {

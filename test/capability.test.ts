@@ -53,7 +53,7 @@ const folder = {
       }),
       edgeHandlers: (services) => [
         {
-          place: "snippets",
+          phase: "snippets",
           async handler({ path, response }) {
             if (path !== "/note") return false;
             response.end(services.notes.texts.get("greeting"));

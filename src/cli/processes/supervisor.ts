@@ -10,7 +10,7 @@ import { nameOf, type PassedSockets } from "../../platform/listen/passed.ts";
 import type { Sockets } from "../../platform/listen/sockets.ts";
 import { Turns } from "../../platform/util/turns.ts";
 import { unawaited, vital } from "../../platform/util/uncaught.ts";
-import { EdgePlace } from "./edge-place.ts";
+import { EdgeSlot } from "./edge-slot.ts";
 import { SupervisedProcess, type GivenSocket } from "./supervised-process.ts";
 
 const restartMs = { first: 100, max: 30_000 };
@@ -38,7 +38,7 @@ export class Supervisor {
   #addresses: Partial<Config>;
   #main: SupervisedProcess | undefined;
   #hadMain = false;
-  readonly #edges: EdgePlace[] = [];
+  readonly #edges: EdgeSlot[] = [];
   readonly #leaving = new Set<SupervisedProcess>();
   #lastId = 0;
   #isStopping = false;
@@ -78,7 +78,7 @@ export class Supervisor {
   /** Starts all processes. Resolves with whether they are ready. */
   async start(): Promise<boolean> {
     this.#startMain();
-    for (let n = 0; n < this.#config.edgeProcesses; n++) this.#edges.push(this.#newPlace());
+    for (let n = 0; n < this.#config.edgeProcesses; n++) this.#edges.push(this.#newSlot());
     setInterval(() => this.#watch(), watchMs).unref();
     return this.#main!.ready;
   }
@@ -145,8 +145,8 @@ export class Supervisor {
     if (await this.#mayStartAgain(child)) this.#startMain();
   }
 
-  #newPlace(): EdgePlace {
-    return new EdgePlace({
+  #newSlot(): EdgeSlot {
+    return new EdgeSlot({
       logger: this.#logger,
       start: () => this.#spawn("edge"),
       isStopping: () => this.#isStopping,
@@ -183,10 +183,10 @@ export class Supervisor {
 
   /** Replaces an edge process that does not answer, however many attempts that takes. */
   async #replaceStalled(id: number): Promise<void> {
-    const place = this.#edges.find(({ current }) => current.supervised.id === id);
-    const isThere = (): boolean => place?.current.supervised.id === id && place.current.isAlive;
+    const slot = this.#edges.find(({ current }) => current.supervised.id === id);
+    const isThere = (): boolean => slot?.current.supervised.id === id && slot.current.isAlive;
     for (let attempt = 1; isThere() && !this.#isStopping; attempt++) {
-      if (await this.#replacing.take(async () => !isThere() || place!.replace())) return;
+      if (await this.#replacing.take(async () => !isThere() || slot!.replace())) return;
       await delay(pauseMs(attempt));
     }
   }

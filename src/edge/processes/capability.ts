@@ -17,7 +17,7 @@ export const toMain = capability({
   },
   edgeHandlers({ own, ...services }) {
     const passesAll = own.role === "edge" && own.passesAll;
-    return passesAll ? [{ place: "relay", ...services.toMain.when(() => true) }] : [];
+    return passesAll ? [{ phase: "relay", ...services.toMain.when(() => true) }] : [];
   },
   close: (services) => services.toMain.close(),
 });

@@ -7,10 +7,10 @@ import type { EdgeZone } from "../configuration/snapshot.ts";
 import type { Via } from "../http/via.ts";
 
 /**
- * The places of handlers, in the order in which they are asked. An earlier handler can hide a request from
+ * The phases of handlers, in the order in which they are asked. An earlier handler can hide a request from
  * later ones, so the order of all of them is decided here.
  */
-export const handlerPlaces = [
+export const handlerPhases = [
   "relay",
   "certificate-challenge",
   "scheme",
@@ -19,8 +19,8 @@ export const handlerPlaces = [
   "snippets",
   "scripts",
 ] as const;
-/** A place in that order. */
-export type HandlerPlace = (typeof handlerPlaces)[number];
+/** The position of a handler in that order. */
+export type HandlerPhase = (typeof handlerPhases)[number];
 
 /** The ways of a request on from a handler. */
 export interface WaysOn {

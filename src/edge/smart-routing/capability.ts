@@ -50,7 +50,7 @@ export const smartRouting = capability({
   edgeHandlers({ config, origins, edgeSettings }) {
     const { relaySecret } = config;
     if (relaySecret === undefined) return [];
-    return [{ place: "relay", handler: relayHandler(relaySecret, origins, edgeSettings.bodyBytesMax) }];
+    return [{ phase: "relay", handler: relayHandler(relaySecret, origins, edgeSettings.bodyBytesMax) }];
   },
   // Main has the results of all processes.
   metrics: async ({ own, smartRouting: analytics, zones: known }) =>

@@ -48,7 +48,7 @@ export const tls = capability({
     const ports: Record<"http" | "https", number | undefined> = { http: undefined, https: undefined };
     edgeListener.onListening(({ port }) => (ports.http = port));
     edgeTlsListener.onListening(({ port }) => (ports.https = port));
-    return [{ place: "scheme", handler: schemeHandler(services.zoneSettings, () => ports) }];
+    return [{ phase: "scheme", handler: schemeHandler(services.zoneSettings, () => ports) }];
   },
   async listen({ config, own, sockets, edgeTlsListener, edgeSettings, ...services }) {
     if (config.edgeTlsListen === undefined) return;

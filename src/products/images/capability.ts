@@ -75,8 +75,8 @@ const imagesAtEdges = capability({
   edgeHandlers({ imageDelivery, ...services }) {
     const isTransformed: Concerns = ({ path }) => path.startsWith(transformationPrefix);
     return [
-      { place: "image-delivery", handler: imageDelivery.handler },
-      { place: "image-transformation", handler: services.toMain.when(isTransformed).handler },
+      { phase: "image-delivery", handler: imageDelivery.handler },
+      { phase: "image-transformation", handler: services.toMain.when(isTransformed).handler },
     ];
   },
   bindings: ({ calls }) => ({ images: { ...shown, handler: answeredInMain(calls!) } }),
@@ -123,8 +123,8 @@ export const images = capability({
     { title: "Transformations of zones", errors: transformationErrors, codes: transformationErrorCodes },
   ],
   edgeHandlers: (services) => [
-    { place: "image-delivery", handler: services.images.delivery.handler },
-    { place: "image-transformation", handler: services.images.transformations.handler },
+    { phase: "image-delivery", handler: services.images.delivery.handler },
+    { phase: "image-transformation", handler: services.images.transformations.handler },
   ],
   bindings: (services) => ({
     images: {

@@ -5,7 +5,7 @@ import { clock } from "../../platform/timers/clock.ts";
 import { logpushErrorCodes } from "./api-errors.ts";
 import { DestinationSchema } from "./api-schema.ts";
 import { dataSets } from "./data-sets/data-sets.ts";
-import { placeOf } from "./destination/destination.ts";
+import { locationOf } from "./destination/destination.ts";
 import { UploadFault } from "./destination/send.ts";
 import { logpushErrors } from "./errors.ts";
 import { DomainError } from "../../platform/domain-error.ts";
@@ -110,9 +110,11 @@ const validationsOf = (scope: Scope) => {
       body: DestinationBody,
       result: z.object({ exists: z.boolean() }),
       async handle(call) {
-        const place = placeOf(destinationOf(call.body.destination_conf));
+        const location = locationOf(destinationOf(call.body.destination_conf));
         const jobs = await call.services.logpushJobs.list(ownerOf(scope, call));
-        return { exists: jobs.some(({ destination }) => placeOf(destinationOf(destination)) === place) };
+        return {
+          exists: jobs.some(({ destination }) => locationOf(destinationOf(destination)) === location),
+        };
       },
     }),
     operation({

@@ -41,7 +41,7 @@ export const snippetsForScripts = capability({
   edgeHandlers(services) {
     const selects = selectsSnippet(services.snippets);
     const concerns: Concerns = (edgeRequest) => edgeRequest.via !== undefined && selects(edgeRequest);
-    return [{ place: "snippets", handler: services.toMain.when(concerns).handler }];
+    return [{ phase: "snippets", handler: services.toMain.when(concerns).handler }];
   },
 });
 
@@ -55,7 +55,7 @@ export const snippets = capability({
   errors: [{ title: "Snippets", errors: snippetErrors, codes: snippetErrorCodes }],
   edgeHandlers: (services) => [
     {
-      place: "snippets",
+      phase: "snippets",
       handler: snippetHandler({
         snippets: services.snippets,
         cells: services.cells,

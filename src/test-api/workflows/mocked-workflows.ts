@@ -98,7 +98,7 @@ const keyOf = ({ accountId, workflowName }: Pick<TestedInvocation, "accountId" |
   `${accountId} ${workflowName}`;
 
 /** A workflow, or one instance of it. */
-export type MockedPlace = Omit<TestedInvocation, "instanceId"> & { instanceId?: string | undefined };
+export type MockTarget = Omit<TestedInvocation, "instanceId"> & { instanceId?: string | undefined };
 
 /** The mocks of workflows and of instances, and the instances that have started since `watch`. */
 export class MockedWorkflows implements InvocationHooks {
@@ -113,35 +113,35 @@ export class MockedWorkflows implements InvocationHooks {
   }
 
   /** Starts recording the instances of a workflow. */
-  watch(place: MockedPlace): void {
-    this.#seen.set(keyOf(place), this.#seen.get(keyOf(place)) ?? new Set());
+  watch(target: MockTarget): void {
+    this.#seen.set(keyOf(target), this.#seen.get(keyOf(target)) ?? new Set());
   }
 
   /** The ids of instances that have started since `watch`. */
-  seen(place: MockedPlace): string[] {
-    return [...(this.#seen.get(keyOf(place)) ?? [])];
+  seen(target: MockTarget): string[] {
+    return [...(this.#seen.get(keyOf(target)) ?? [])];
   }
 
-  modify(place: MockedPlace, change: Modification): void {
-    const key = placeKey(place);
+  modify(target: MockTarget, change: Modification): void {
+    const key = targetKey(target);
     const modified = this.#modified.get(key) ?? new Modified();
     this.#modified.set(key, modified);
     modified.add(change);
   }
 
   /** Whether the instance has started since `watch`. */
-  hasStarted({ instanceId, ...place }: TestedInvocation): boolean {
-    return this.#seen.get(keyOf(place))?.has(instanceId) === true;
+  hasStarted({ instanceId, ...target }: TestedInvocation): boolean {
+    return this.#seen.get(keyOf(target))?.has(instanceId) === true;
   }
 
-  crashAfter(place: TestedInvocation, { name, index }: StepInput): void {
-    this.#crashes.add(`${placeKey(place)} do:${name}-${index}`);
+  crashAfter(target: TestedInvocation, { name, index }: StepInput): void {
+    this.#crashes.add(`${targetKey(target)} do:${name}-${index}`);
   }
 
   /** Removes the mocks. Returns the journal keys of the steps that had to use them. */
-  dispose(place: MockedPlace): ReadonlySet<string> {
-    const expected = this.#modified.get(placeKey(place))?.expected ?? new Set<string>();
-    this.#modified.delete(placeKey(place));
+  dispose(target: MockTarget): ReadonlySet<string> {
+    const expected = this.#modified.get(targetKey(target))?.expected ?? new Set<string>();
+    this.#modified.delete(targetKey(target));
     return expected;
   }
 
@@ -153,7 +153,7 @@ export class MockedWorkflows implements InvocationHooks {
 
   mocks(invocation: TestedInvocation): StepMocks | undefined {
     const isFirst = this.#note(invocation);
-    const given = [this.#modified.get(keyOf(invocation)), this.#modified.get(placeKey(invocation))].filter(
+    const given = [this.#modified.get(keyOf(invocation)), this.#modified.get(targetKey(invocation))].filter(
       (each) => each !== undefined,
     );
     if (isFirst)
@@ -177,7 +177,7 @@ export class MockedWorkflows implements InvocationHooks {
   }
 
   crashes(invocation: TestedInvocation, key: string): boolean {
-    return this.#crashes.delete(`${placeKey(invocation)} ${key}`);
+    return this.#crashes.delete(`${targetKey(invocation)} ${key}`);
   }
 
   #note({ instanceId, ...workflow }: TestedInvocation): boolean {
@@ -190,5 +190,5 @@ export class MockedWorkflows implements InvocationHooks {
   }
 }
 
-const placeKey = (place: MockedPlace): string =>
-  place.instanceId === undefined ? keyOf(place) : `${keyOf(place)} ${place.instanceId}`;
+const targetKey = (target: MockTarget): string =>
+  target.instanceId === undefined ? keyOf(target) : `${keyOf(target)} ${target.instanceId}`;

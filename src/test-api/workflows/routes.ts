@@ -9,7 +9,7 @@ import { unawaited } from "../../platform/util/uncaught.ts";
 import { durationMsOf } from "../duration.ts";
 import { TestFault } from "../test-fault.ts";
 import { Introspection } from "./introspection.ts";
-import { MockedWorkflows, ModificationSchema, StepSchema, type MockedPlace } from "./mocked-workflows.ts";
+import { MockedWorkflows, ModificationSchema, StepSchema, type MockTarget } from "./mocked-workflows.ts";
 
 /** The services whose workflows are under test. */
 export interface TestedWorkflows extends WorkflowServices {
@@ -59,14 +59,14 @@ function mockRoutes(
       path: "/workflows/{workflow}/introspect",
       summary: "Starts recording the instances of a workflow",
       query: ["account", "instance"],
-      handle: async (request) => mocked.watch(placeOf(request, workflowOf(request, tested))),
+      handle: async (request) => mocked.watch(targetOf(request, workflowOf(request, tested))),
     },
     {
       method: "GET",
       path: "/workflows/{workflow}/instances",
       summary: "Lists the instances that have started since the recording began",
       query: ["account", "instance"],
-      handle: async (request) => ({ ids: mocked.seen(placeOf(request, workflowOf(request, tested))) }),
+      handle: async (request) => ({ ids: mocked.seen(targetOf(request, workflowOf(request, tested))) }),
     },
     routeWithBody({
       method: "POST",
@@ -76,12 +76,12 @@ function mockRoutes(
       body: ModificationSchema,
       async handle(request, change) {
         const workflow = workflowOf(request, tested);
-        const place = placeOf(request, workflow);
-        mocked.modify(place, change);
-        const { instanceId } = place;
+        const target = targetOf(request, workflow);
+        mocked.modify(target, change);
+        const { instanceId } = target;
         if (change.do !== "mockEvent" || instanceId === undefined) return;
         // A running instance took its mocked events at its start, so a new one is sent.
-        if (!mocked.hasStarted({ ...place, instanceId })) return;
+        if (!mocked.hasStarted({ ...target, instanceId })) return;
         const payload = encode(change.payload, "The payload of the mock");
         await tested.workflowInstances.sendEvent(workflow, instanceId, change.type, payload);
       },
@@ -93,10 +93,10 @@ function mockRoutes(
       query: ["account", "instance"],
       async handle(request) {
         const workflow = workflowOf(request, tested);
-        const place = placeOf(request, workflow);
-        const ids = place.instanceId === undefined ? mocked.seen(place) : [place.instanceId];
+        const target = targetOf(request, workflow);
+        const ids = target.instanceId === undefined ? mocked.seen(target) : [target.instanceId];
         const keys = await keysOf(ids, workflow, introspection);
-        const unused = [...mocked.dispose(place)].filter((key) => !keys.has(key)).map(entryName);
+        const unused = [...mocked.dispose(target)].filter((key) => !keys.has(key)).map(entryName);
         if (unused.length === 0) return;
         const steps = [...keys].map((key) => `"${entryName(key)}"`).join(", ") || "none";
         throw new TestFault(
@@ -203,7 +203,7 @@ function workflowOf({ params, query }: ControlRequest, { workflows, accountId }:
   return found;
 }
 
-const placeOf = ({ query }: ControlRequest, { accountId, name }: Workflow): MockedPlace => ({
+const targetOf = ({ query }: ControlRequest, { accountId, name }: Workflow): MockTarget => ({
   accountId,
   workflowName: name,
   instanceId: query.get("instance") ?? undefined,

@@ -25,7 +25,7 @@ export const scriptsForScripts = capability({
   create: () => ({}),
   edgeHandlers: (services) => [
     {
-      place: "snippets", // before snippets, which main runs, too
+      phase: "snippets", // before snippets, which main runs, too
       ...services.toMain.when(
         (edgeRequest) =>
           edgeRequest.via !== undefined && scriptOf(services.scriptRouter, edgeRequest) !== undefined,
@@ -72,7 +72,7 @@ export const runtime = capability({
   },
   edgeHandlers: (services) => [
     {
-      place: "scripts",
+      phase: "scripts",
       ...scriptHandlers(services.scriptRouter, services.runtime, services.logger, services.isAuthor),
     },
   ],

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { placesIn, shownStack } from "./frames.ts";
+import { positionsIn, shownStack } from "./frames.ts";
 
 const stack = `RangeError: too far
 at (not a frame)
@@ -13,7 +13,7 @@ at (not a frame)
     at async Object.fetch (sandbox/worker/system.js:30:24)`;
 
 it("finds the positions in the script's own code", () => {
-  expect(placesIn(stack).map(({ file, line, column }) => `${file} ${line} ${column}`)).toEqual([
+  expect(positionsIn(stack).map(({ file, line, column }) => `${file} ${line} ${column}`)).toEqual([
     "lib/b.js 2 41",
     "index.js 1 2",
     "index.js 3 4",

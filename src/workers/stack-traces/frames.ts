@@ -1,12 +1,12 @@
 /** A position in a module: line and column from 1, as V8 prints them. */
-export interface Place {
+export interface SourcePosition {
   file: string;
   line: number;
   column: number;
 }
 
 /** A line of a stack with a position. */
-interface Frame extends Place {
+interface Frame extends SourcePosition {
   /** The text before and after the position. */
   before: string;
   after: string;
@@ -21,9 +21,9 @@ function frameOf(line: string): Frame | undefined {
   if (match === null) return undefined;
   const [, at, rest] = match as unknown as [string, string, string];
   const open = rest.endsWith(")") ? rest.lastIndexOf("(") + 1 : rest.startsWith("async ") ? 6 : 0;
-  const place = /^(.+):(\d{1,9}):(\d{1,9})(\)?)$/.exec(rest.slice(open));
-  if (place === null) return undefined;
-  const [, file, row, column, after] = place as unknown as [string, string, string, string, string];
+  const position = /^(.+):(\d{1,9}):(\d{1,9})(\)?)$/.exec(rest.slice(open));
+  if (position === null) return undefined;
+  const [, file, row, column, after] = position as unknown as [string, string, string, string, string];
   return {
     before: at + rest.slice(0, open),
     file: file.replace(/^file:\/\/\//, ""),
@@ -34,17 +34,21 @@ function frameOf(line: string): Frame | undefined {
 }
 
 /** The positions in a stack, without those in the platform's own code. */
-export function placesIn(stack: string): Place[] {
-  const places: Place[] = [];
+export function positionsIn(stack: string): SourcePosition[] {
+  const positions: SourcePosition[] = [];
   for (const line of stack.split("\n")) {
     const frame = frameOf(line);
-    if (frame !== undefined && !ownFile.test(frame.file) && places.length < framesMax) places.push(frame);
+    if (frame !== undefined && !ownFile.test(frame.file) && positions.length < framesMax)
+      positions.push(frame);
   }
-  return places;
+  return positions;
 }
 
 /** A stack for the author of a script: without the platform's frames, and with positions replaced by `original`. */
-export function shownStack(stack: string, original: (place: Place) => Place | undefined): string {
+export function shownStack(
+  stack: string,
+  original: (position: SourcePosition) => SourcePosition | undefined,
+): string {
   const lines: string[] = [];
   for (const line of stack.split("\n")) {
     const frame = frameOf(line);
@@ -53,9 +57,9 @@ export function shownStack(stack: string, original: (place: Place) => Place | un
       continue;
     }
     if (ownFile.test(frame.file)) continue;
-    const place = original(frame);
-    const { file, line: row, column } = place ?? frame;
-    lines.push(place === undefined ? line : `${frame.before}${file}:${row}:${column}${frame.after}`);
+    const position = original(frame);
+    const { file, line: row, column } = position ?? frame;
+    lines.push(position === undefined ? line : `${frame.before}${file}:${row}:${column}${frame.after}`);
   }
   return lines.join("\n");
 }

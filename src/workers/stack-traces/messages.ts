@@ -1,14 +1,14 @@
-import type { Place } from "./frames.ts";
+import type { SourcePosition } from "./frames.ts";
 
 /** Requests to the thread: first the source maps of some code, then positions in it. */
 export type SourceMapRequest =
   | { type: "keep"; codeId: string; maps: readonly ModuleMap[] }
   | { type: "drop"; codeId: string }
-  | { type: "find"; id: number; codeId: string; places: readonly Place[] };
+  | { type: "find"; id: number; codeId: string; positions: readonly SourcePosition[] };
 
 export interface SourceMapAnswer {
   id: number;
-  places: readonly (Place | undefined)[];
+  positions: readonly (SourcePosition | undefined)[];
 }
 
 /** The source map of a module, as it was uploaded. */

@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
-import { originalPlace, readSourceMap, segmentsMax } from "./source-map.ts";
+import { originalPosition, readSourceMap, segmentsMax } from "./source-map.ts";
 
 const map = (more: object): string =>
   JSON.stringify({ version: 3, sources: ["src/index.ts"], names: [], mappings: "AAAA;AACA,IAAI", ...more });
 const at = (text: string, line: number, column: number): unknown => {
   const read = readSourceMap(text);
-  return read && originalPlace(read, { file: "index.js", line, column });
+  return read && originalPosition(read, { file: "index.js", line, column });
 };
 
 it("finds the original position", () => {

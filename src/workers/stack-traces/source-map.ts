@@ -1,6 +1,6 @@
 import { originalPositionFor, TraceMap, type EncodedSourceMap } from "@jridgewell/trace-mapping";
 import { parseBounded } from "../../platform/util/bounded-json.ts";
-import type { Place } from "./frames.ts";
+import type { SourcePosition } from "./frames.ts";
 
 /** A decoded segment takes about 80 bytes. A bundle of 1 MB has about a third of a million. */
 export const segmentsMax = 1_000_000;
@@ -43,7 +43,10 @@ function countSegments(mappings: string): number {
 }
 
 /** The original position; undefined if the map has none or an invalid one. */
-export function originalPlace({ map }: ReadMap, { line, column }: Place): Place | undefined {
+export function originalPosition(
+  { map }: ReadMap,
+  { line, column }: SourcePosition,
+): SourcePosition | undefined {
   try {
     const found = originalPositionFor(map, { line, column: column - 1 });
     if (!found.source || !(found.line >= 1) || !(found.column >= 0)) return undefined;

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import { Turns } from "../../platform/util/turns.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
-import { placesIn, shownStack, type Place } from "./frames.ts";
+import { positionsIn, shownStack, type SourcePosition } from "./frames.ts";
 import type { SourceMapRequest, SourceMapAnswer, ModuleMap } from "./messages.ts";
 import { moduleUrl } from "../../platform/util/module-url.ts";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
@@ -16,8 +16,8 @@ const waitingMax = 50;
 const mapBytesMax = 64 * 1024 * 1024;
 const idleMs = 30_000;
 const heapMegabytesMax = 320;
-const placesKept = 10_000;
-const nowhere = "nowhere";
+const positionsKept = 10_000;
+const noSource = "none";
 
 /**
  * Maps stacks to the source by the source maps of an upload, in a thread that runs while there are stacks to
@@ -27,7 +27,7 @@ export class SourceMaps {
   readonly #load: (codeId: string) => Promise<readonly ModuleMap[]>;
   readonly #findMs: number;
   readonly #turns = new Turns();
-  readonly #places = new LRUCache<string, Place | typeof nowhere>(entriesMax(placesKept));
+  readonly #positions = new LRUCache<string, SourcePosition | typeof noSource>(entriesMax(positionsKept));
   readonly #bad = new LRUCache<string, true>({ ...entriesMax(1000), ttl: badMs });
   #thread: Thread | undefined;
   #idle: NodeJS.Timeout | undefined;
@@ -42,11 +42,11 @@ export class SourceMaps {
 
   /** Maps stacks and removes the platform's frames. `codeId` is undefined for code without source maps. */
   async shown(codeId: string | undefined, stacks: readonly string[]): Promise<string[]> {
-    if (codeId !== undefined) await this.#find(codeId, stacks.flatMap(placesIn));
+    if (codeId !== undefined) await this.#find(codeId, stacks.flatMap(positionsIn));
     return stacks.map((stack) =>
-      shownStack(stack, (place) => {
-        const found = codeId === undefined ? nowhere : this.#places.get(keyOf(codeId, place));
-        return found === nowhere ? undefined : found;
+      shownStack(stack, (position) => {
+        const found = codeId === undefined ? noSource : this.#positions.get(keyOf(codeId, position));
+        return found === noSource ? undefined : found;
       }),
     );
   }
@@ -61,10 +61,10 @@ export class SourceMaps {
     await this.#end();
   }
 
-  async #find(codeId: string, places: readonly Place[]): Promise<void> {
-    const unknown = [...new Map(places.map((place) => [keyOf(codeId, place), place])).values()]
-      .filter((place) => !this.#places.has(keyOf(codeId, place)))
-      .slice(0, placesKept / 2);
+  async #find(codeId: string, positions: readonly SourcePosition[]): Promise<void> {
+    const unknown = [...new Map(positions.map((position) => [keyOf(codeId, position), position])).values()]
+      .filter((position) => !this.#positions.has(keyOf(codeId, position)))
+      .slice(0, positionsKept / 2);
     if (unknown.length === 0 || this.#bad.has(codeId) || this.#waiting >= waitingMax || this.#isClosed)
       return;
     this.#waiting++;
@@ -78,13 +78,14 @@ export class SourceMaps {
     }
   }
 
-  async #ask(codeId: string, places: readonly Place[]): Promise<void> {
+  async #ask(codeId: string, positions: readonly SourcePosition[]): Promise<void> {
     if (this.#isClosed || this.#bad.has(codeId)) return;
     clearTimeout(this.#idle);
     const thread = (this.#thread ??= new Thread());
     if (!thread.has(codeId)) thread.keep(codeId, await this.#load(codeId));
-    const found = await thread.find(codeId, places, this.#findMs);
-    for (const [i, place] of places.entries()) this.#places.set(keyOf(codeId, place), found[i] ?? nowhere);
+    const found = await thread.find(codeId, positions, this.#findMs);
+    for (const [i, position] of positions.entries())
+      this.#positions.set(keyOf(codeId, position), found[i] ?? noSource);
     this.#idle = setTimeout(() => unawaited(this.#end()), idleMs).unref();
   }
 
@@ -96,7 +97,7 @@ export class SourceMaps {
   }
 }
 
-const keyOf = (codeId: string, { file, line, column }: Place): string =>
+const keyOf = (codeId: string, { file, line, column }: SourcePosition): string =>
   `${codeId} ${line}:${column} ${file}`;
 
 class Thread {
@@ -129,18 +130,22 @@ class Thread {
     );
   }
 
-  async find(codeId: string, places: readonly Place[], findMs: number): Promise<SourceMapAnswer["places"]> {
+  async find(
+    codeId: string,
+    positions: readonly SourcePosition[],
+    findMs: number,
+  ): Promise<SourceMapAnswer["positions"]> {
     const worker = this.#worker;
     const id = ++this.#lastId;
-    const { promise, resolve, reject } = Promise.withResolvers<SourceMapAnswer["places"]>();
+    const { promise, resolve, reject } = Promise.withResolvers<SourceMapAnswer["positions"]>();
     const take = (found: SourceMapAnswer): void => {
-      if (found.id === id) resolve(found.places);
+      if (found.id === id) resolve(found.positions);
     };
     const ended = (): void => reject(this.#fault ?? new Error("the thread that reads source maps ended"));
     const timer = setTimeout(() => reject(new Error("a source map took too long")), findMs);
     worker.on("message", take).on("error", reject).on("exit", ended);
     if (this.#fault !== undefined) reject(this.#fault);
-    this.#post({ type: "find", id, codeId, places });
+    this.#post({ type: "find", id, codeId, positions });
     try {
       return await promise;
     } finally {

@@ -1,6 +1,6 @@
 import { parentPort } from "node:worker_threads";
 import type { SourceMapRequest, SourceMapAnswer } from "./messages.ts";
-import { originalPlace, readSourceMap, segmentsMax, type ReadMap } from "./source-map.ts";
+import { originalPosition, readSourceMap, segmentsMax, type ReadMap } from "./source-map.ts";
 
 /* Parses source maps outside the main thread, because they may be large and are untrusted. */
 
@@ -17,11 +17,11 @@ parentPort!.on("message", (ask: SourceMapRequest) => {
     uploaded.delete(ask.codeId);
     forgetRead();
   } else {
-    const places = ask.places.map((place) => {
-      const map = mapOf(ask.codeId, place.file);
-      return map && originalPlace(map, place);
+    const positions = ask.positions.map((position) => {
+      const map = mapOf(ask.codeId, position.file);
+      return map && originalPosition(map, position);
     });
-    parentPort!.postMessage({ id: ask.id, places } satisfies SourceMapAnswer, []);
+    parentPort!.postMessage({ id: ask.id, positions } satisfies SourceMapAnswer, []);
   }
 });
 

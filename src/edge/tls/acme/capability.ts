@@ -19,7 +19,7 @@ export const acme = capability({
   edgeHandlers({ challenges, zones: known }) {
     if (challenges === undefined) return [];
     const handler = challenges.handlerOf(challenges.of, (zoneId) => known.find(zoneId)?.accountId);
-    return [{ place: "certificate-challenge", handler }];
+    return [{ phase: "certificate-challenge", handler }];
   },
   async run({ config, logger, storage: database, ...services }) {
     if (config.acmeDirectory === undefined) return;

@@ -3,9 +3,9 @@
  */
 
 /** The state of the scanner: in code, in a quoted text that ends with this character, or in a comment. */
-type Place = "code" | "'" | '"' | "`" | "]" | "line" | "block";
+type State = "code" | "'" | '"' | "`" | "]" | "line" | "block";
 
-const quotes: Readonly<Record<string, Place>> = { "'": "'", '"': '"', "`": "`", "[": "]" };
+const quotes: Readonly<Record<string, State>> = { "'": "'", '"': '"', "`": "`", "[": "]" };
 const trigger = /^\s*(?:EXPLAIN\s+(?:QUERY\s+PLAN\s+)?)?CREATE\s+(?:TEMP(?:ORARY)?\s+)?TRIGGER\b/i;
 const endsWithEnd = /; ?END ?$/i;
 /** Longest text that `endsWithEnd` matches. */
@@ -19,7 +19,7 @@ export class StatementSplitter {
   #text = "";
   /** Index up to which the text was scanned. */
   #at = 0;
-  #place: Place = "code";
+  #state: State = "code";
   /** The statement without comments and quoted texts, and with one space for each gap, to recognize triggers. */
   #code = "";
   /** Whether the statement is a trigger; known from its first semicolon on. */
@@ -51,7 +51,7 @@ export class StatementSplitter {
       const next = this.#text[this.#at + 1];
       // The next character decides what these are.
       if (next === undefined && !isEnd && "-/*'\"`]".includes(character)) break;
-      if (this.#place === "code") {
+      if (this.#state === "code") {
         if (character === ";" && this.#isComplete()) {
           if (this.#code.trim() !== "") found.push(this.#text.slice(0, this.#at).trim());
           this.#reset(this.#text.slice(this.#at + 1));
@@ -86,24 +86,24 @@ export class StatementSplitter {
     else if (!this.#code.endsWith(" ")) this.#code += " ";
   }
 
-  #enter(place: Place, length: number): number {
-    this.#place = place;
+  #enter(state: State, length: number): number {
+    this.#state = state;
     return length;
   }
 
   /** Takes a character of a quoted text or of a comment. */
   #other(character: string, next: string | undefined): number {
-    const place = this.#place;
-    if (place === "line") return character === "\n" ? this.#leave(1) : 1;
-    if (place === "block") return character === "*" && next === "/" ? this.#leave(2) : 1;
-    if (character !== place) return 1;
-    if (next === place && place !== "]") return 2; // a doubled quote stands for itself
-    this.#place = "code";
+    const state = this.#state;
+    if (state === "line") return character === "\n" ? this.#leave(1) : 1;
+    if (state === "block") return character === "*" && next === "/" ? this.#leave(2) : 1;
+    if (character !== state) return 1;
+    if (next === state && state !== "]") return 2; // a doubled quote stands for itself
+    this.#state = "code";
     return 1;
   }
 
   #leave(length: number): number {
-    this.#place = "code";
+    this.#state = "code";
     this.#add(" ");
     return length;
   }
@@ -113,7 +113,7 @@ export class StatementSplitter {
     this.#at = 0;
     this.#code = "";
     this.#isTrigger = undefined;
-    this.#place = "code";
+    this.#state = "code";
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fc } from "../../../../test/helpers/properties.ts";
-import { DestinationFault, placeOf, readDestination, shownDestination } from "./destination.ts";
+import { DestinationFault, locationOf, readDestination, shownDestination } from "./destination.ts";
 
 const keys = "access-key-id=marked-id&secret-access-key=marked-secret";
 
@@ -100,9 +100,9 @@ it.each([
   expect(() => readDestination(text)).toThrow(message);
 });
 
-it("knows two destinations that write to one place", () => {
-  const place = (text: string): string => placeOf(readDestination(text));
-  expect(place(`s3://bucket/a?region=x&${keys}`)).toBe(place(`s3://bucket/a/?${keys}2&region=x`));
-  expect(place("https://h.example/a?header_A=1")).toBe(place("https://h.example/a?header_A=2&b=1"));
-  expect(place("https://h.example/a")).not.toBe(place("https://h.example/b"));
+it("knows two destinations that write to one location", () => {
+  const location = (text: string): string => locationOf(readDestination(text));
+  expect(location(`s3://bucket/a?region=x&${keys}`)).toBe(location(`s3://bucket/a/?${keys}2&region=x`));
+  expect(location("https://h.example/a?header_A=1")).toBe(location("https://h.example/a?header_A=2&b=1"));
+  expect(location("https://h.example/a")).not.toBe(location("https://h.example/b"));
 });

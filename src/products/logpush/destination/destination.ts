@@ -169,7 +169,7 @@ export function shownDestination(text: string): string {
 }
 
 /** The location without credentials, by which destinations are compared. */
-export function placeOf(destination: LogDestination): string {
+export function locationOf(destination: LogDestination): string {
   if (destination.kind === "https") return `${destination.url.origin}${destination.url.pathname}`;
   const { endpoint, bucket, path } = destination;
   return `s3 ${endpoint.origin} ${bucket}/${path}`;

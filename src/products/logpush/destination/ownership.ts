@@ -2,7 +2,7 @@ import { sameHash } from "../../../control/access/secret.ts";
 import { gzipSync } from "node:zlib";
 import type { JobOwner } from "../job.ts";
 import { deliver, keyOf, smallFile, type LogFile } from "./deliver.ts";
-import { placeOf, type LogDestination, type S3Destination } from "./destination.ts";
+import { locationOf, type LogDestination, type S3Destination } from "./destination.ts";
 import type { LogSender } from "./send.ts";
 
 /** Proves that an owner of jobs can read a bucket: writes a file with a token there, which the owner sends back. */
@@ -22,7 +22,7 @@ export class BucketOwnership {
 
   /** The token is derived from the owner and the location, so it need not be stored. */
   #token({ accountId, zoneId }: JobOwner, destination: LogDestination): string {
-    return this.#hash(`Logpush ownership ${zoneId ?? accountId} ${placeOf(destination)}`);
+    return this.#hash(`Logpush ownership ${zoneId ?? accountId} ${locationOf(destination)}`);
   }
 
   /** Writes the file. Returns its name. Rejects with UploadFault. */

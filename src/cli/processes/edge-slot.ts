@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { vital } from "../../platform/util/uncaught.ts";
 import type { SupervisedProcess } from "./supervised-process.ts";
 
-export interface PlaceParts {
+export interface SlotOptions {
   logger: Logger;
   start: () => SupervisedProcess;
   isStopping: () => boolean;
@@ -12,16 +12,16 @@ export interface PlaceParts {
   leave: (replaced: SupervisedProcess) => void;
 }
 
-/** The place of one edge process: starts another process when it ends, and replaces it on demand. */
-export class EdgePlace {
-  readonly #parts: PlaceParts;
+/** The slot of one edge process: starts another process when it ends, and replaces it on demand. */
+export class EdgeSlot {
+  readonly #options: SlotOptions;
   #current!: SupervisedProcess;
   /** The replacement, while it starts. */
   #next: SupervisedProcess | undefined;
 
-  constructor(parts: PlaceParts) {
-    this.#parts = parts;
-    this.#begin(parts.start());
+  constructor(options: SlotOptions) {
+    this.#options = options;
+    this.#begin(options.start());
   }
 
   /** The process that serves, or is starting. */
@@ -38,16 +38,16 @@ export class EdgePlace {
   /** Starts a replacement and stops the old process once it is ready. Resolves with whether it was. Call once at a time. */
   async replace(): Promise<boolean> {
     if (!this.#current.isAlive) return true; // another one is about to start
-    const next = (this.#next = this.#parts.start());
+    const next = (this.#next = this.#options.start());
     const isReady = await next.ready;
     this.#next = undefined;
     const old = this.#current;
     if (isReady) {
       this.#begin(next);
-      if (old.isAlive) this.#parts.leave(old);
+      if (old.isAlive) this.#options.leave(old);
       return true;
     }
-    this.#parts.logger.error("a new edge process did not start; the old ones continue");
+    this.#options.logger.error("a new edge process did not start; the old ones continue");
     if (!old.isAlive) vital("the supervision of an edge process", this.#startAgain(old));
     return false;
   }
@@ -59,7 +59,7 @@ export class EdgePlace {
 
   async #keep(child: SupervisedProcess): Promise<void> {
     const code = await child.exited;
-    const { isStopping, logger } = this.#parts;
+    const { isStopping, logger } = this.#options;
     if (this.#current !== child || isStopping()) return;
     const process = `edge ${child.supervised.id}`;
     logger.error({ process, code }, "a process has ended and is started again");
@@ -67,6 +67,6 @@ export class EdgePlace {
   }
 
   async #startAgain(ended: SupervisedProcess): Promise<void> {
-    if (await this.#parts.mayStartAgain(ended)) this.#begin(this.#parts.start());
+    if (await this.#options.mayStartAgain(ended)) this.#begin(this.#options.start());
   }
 }
