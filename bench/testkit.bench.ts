@@ -88,6 +88,7 @@ const sequence = await timed(async () => {
 });
 const memory = residentMegabytes(pid!);
 
+await edge.reset();
 const deleting: number[] = [];
 for (let round = 0; round < 10; round++) {
   await fill(edge);

@@ -4,6 +4,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { defineSeed, startSelvedge, type Selvedge } from "../../src/testkit/start-selvedge.ts";
+import { apply } from "../../src/cli/migration/apply.ts";
+import { openAccount } from "../../src/cli/migration/command-accounts.ts";
+import { documentOfSeed } from "../../src/cli/testing/seed.ts";
 import { temporaryFolder } from "../helpers/process.ts";
 import { call } from "./helpers.ts";
 
@@ -86,7 +89,26 @@ describe("a platform that begins with a seed", () => {
   });
 });
 
+it("many records are made in few calls, and by single ones if one of them is refused", async () => {
+  const created = async (count: number, ...more: string[]): Promise<unknown[]> => {
+    await seeded.reset();
+    const records = [...Array.from({ length: count }, (_, i) => `n${i} 60 A 192.0.2.${i}`), ...more];
+    const text = JSON.stringify({ zones: { "large.example": { records } } });
+    const document = documentOfSeed(join(folder, "large.json"), text);
+    const { accountId, token, urls } = seeded;
+    const profile = { name: "test", baseUrl: urls.api, token, accountId, dns: undefined };
+    const opened = await openAccount(profile, ["large.example"], { callsPerSecond: 0 }, true);
+    const { done, failures } = await apply(document, opened, false, () => {});
+    const posts = await seeded.calls.all({ method: "POST", status: 200 });
+    return [done.length, failures.map(({ step }) => step.key), posts.length];
+  };
+  // The zone, one call for 200 records, and one for each of the others.
+  expect(await created(250)).toEqual([251, [], 52]);
+  expect(await created(150, "n0 CNAME other.example.")).toEqual([151, ["CNAME n0.large.example"], 151]);
+});
+
 it("a platform begins with a file of import, and equals the place that was read", async () => {
+  await seeded.reset();
   const args = ["bin/selvedge.js", "import", "cloudflare", "--out", file, "--rate", "0"];
   await promisify(execFile)(process.execPath, args, { env: { ...process.env, ...seeded.env } });
   await using edge = await startSelvedge({ seed: "shop", state: file });

@@ -108,26 +108,64 @@ async function applyProduct(
   failures: Failure[],
   report: (step: ApplyStep) => void,
 ): Promise<void> {
-  const { wanted, existing, differences } = await workOf(document, account, product);
-  // Removals come first: a name with addresses can have no CNAME.
-  const order = differences.toSorted(
-    (a, b) => Number(b.kind === "only in B") - Number(a.kind === "only in B"),
-  );
-  for (const difference of order) {
+  const work = await workOf(document, account, product);
+  const make = async (difference: ResourceDifference): Promise<void> => {
     const step = stepOf(product, difference, prune);
-    if (step.action === "keep") continue;
+    if (step.action === "keep") return;
     try {
       const zone = zoneFor(account, product, difference.zone);
       const key = keyOf(difference);
-      const before = existing.get(key);
+      const before = work.existing.get(key);
       if (step.action === "remove") await product.remove!({ account, zone }, before!);
-      else await product.write({ account, zone }, wanted.get(key)!.value, before);
+      else await product.write({ account, zone }, work.wanted.get(key)!.value, before);
       report(step);
     } catch (error) {
-      if (error instanceof UncertainError || !(error instanceof MigrationError)) throw error;
+      if (!isRefusal(error)) throw error;
       failures.push({ step, why: error.message });
     }
-  }
+  };
+  const isRemoval = ({ kind }: ResourceDifference): boolean => kind === "only in B";
+  // Removals come first: a name with addresses can have no CNAME.
+  for (const difference of work.differences.filter(isRemoval)) await make(difference);
+  const created = await createTogether(account, product, work);
+  for (const difference of created) report(stepOf(product, difference, prune));
+  for (const difference of work.differences)
+    if (!isRemoval(difference) && !created.has(difference)) await make(difference);
+}
+
+/** An error that is about one resource. */
+const isRefusal = (error: unknown): error is MigrationError =>
+  error instanceof MigrationError && !(error instanceof UncertainError);
+
+/** The public service takes 200 records of a free zone in one call. */
+const togetherMax = 200;
+/** Fewer are created by single calls, so that the id of each follows from itself alone in a test. */
+const togetherMin = 100;
+
+/** Creates many resources in few calls. A refused call is left to single ones, which name the resource. */
+async function createTogether(
+  account: Account,
+  product: Product,
+  { wanted, differences }: Work,
+): Promise<Set<ResourceDifference>> {
+  const created = new Set<ResourceDifference>();
+  if (product.createAll === undefined) return created;
+  const missing = differences.filter(({ kind }) => kind === "only in A");
+  for (const [name, all] of Map.groupBy(missing, ({ zone }) => zone))
+    for (let at = 0; at + togetherMin <= all.length; at += togetherMax) {
+      const some = all.slice(at, at + togetherMax);
+      try {
+        const zone = zoneFor(account, product, name);
+        await product.createAll(
+          { account, zone },
+          some.map((each) => wanted.get(keyOf(each))!.value),
+        );
+        for (const each of some) created.add(each);
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+      }
+    }
+  return created;
 }
 
 /** A zone that is still to be created has no id. */

@@ -72,6 +72,8 @@ export interface Product<Shape extends z.ZodRawShape = z.ZodRawShape> {
     value: z.output<z.ZodObject<Shape>>,
     before: { id?: string | undefined; value: z.output<z.ZodObject<Shape>> } | undefined,
   ): Promise<void>;
+  /** Creates several at once, all or none. Absent if the API has no such call. */
+  createAll?(to: Writing, values: readonly z.output<z.ZodObject<Shape>>[]): Promise<void>;
   /** Absent where the platform always has one. */
   remove?(
     to: Writing,

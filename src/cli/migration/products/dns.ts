@@ -54,13 +54,12 @@ export const dnsRecord = product({
     leaveOut(managed, "another product of the account makes them");
     leaveOut(refused, "an installation refuses their type or content");
   },
+  async createAll({ account, zone }, values) {
+    const all = path`/zones/${zone.id}/dns_records/batch`;
+    await account.client.send("POST", all, { posts: values.map(bodyOf) });
+  },
   async write({ account, zone }, value, before) {
-    const { content, data, priority, ...others } = value;
-    const body = {
-      ...others,
-      ...(data === null ? { content } : { data }),
-      ...(priority === null ? {} : { priority }),
-    };
+    const body = bodyOf(value);
     const all = path`/zones/${zone.id}/dns_records`;
     if (before === undefined) await account.client.send("POST", all, body);
     else await account.client.send("PUT", `${all}/${before.id ?? ""}`, body);
@@ -68,6 +67,12 @@ export const dnsRecord = product({
   async remove({ account, zone }, { id }) {
     await account.client.send("DELETE", path`/zones/${zone.id}/dns_records/${id ?? ""}`);
   },
+});
+
+const bodyOf = ({ content, data, priority, ...others }: DescribedRecord): Record<string, unknown> => ({
+  ...others,
+  ...(data === null ? { content } : { data }),
+  ...(priority === null ? {} : { priority }),
 });
 
 /** The record that a script's domain makes for itself. */
