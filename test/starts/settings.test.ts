@@ -71,6 +71,8 @@ it.each([
   ["--edge-addresses", "192.0.2.1,abc", '"abc"'],
   ["--trusted-proxies", "10.0.0.0/33", "trusted-proxies"],
   ["--api-listen", "no host:80", "api-listen"],
+  ["--node-listen", "127.0.0.1:1", "database-url"],
+  ["--node-listen", "0.0.0.0:1", "node-listen"],
   ["--acme-directory", "http://acme.example/directory", "https"],
 ])("refuses %s %s, and says so with %s", async (flag, value, message) => {
   await serveWith(flag, value);

@@ -11,6 +11,9 @@ const ciphers = "ECDHE-PSK-CHACHA20-POLY1305";
 const version = "TLSv1.2"; // the one with these ciphers
 const connectMsMax = 2000;
 
+/** No connection to a node could be made, so nothing was sent to it. */
+export class NodeAbsent extends Error {}
+
 /** Connects to the address of a node. */
 type Open = (to: string, done: (error: Error | null, socket?: TLSSocket) => void) => void;
 
@@ -27,11 +30,12 @@ export function nodeTransport(key: Buffer, socket: () => ListenAt): CallTranspor
       checkServerIdentity: () => undefined, // only a holder of the key completes the handshake
     });
     const late = setTimeout(() => tls.destroy(new Error("The other node does not answer")), connectMsMax);
-    tls.once("error", done);
+    const failed = (error: Error): void => done(new NodeAbsent(error.message, { cause: error }));
+    tls.once("error", failed);
     tls.once("close", () => clearTimeout(late));
     tls.once("secureConnect", () => {
       clearTimeout(late);
-      tls.off("error", done).setNoDelay(true).setKeepAlive(true, 10_000);
+      tls.off("error", failed).setNoDelay(true).setKeepAlive(true, 10_000);
       done(null, tls);
     });
   };

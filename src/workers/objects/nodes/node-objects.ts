@@ -78,9 +78,8 @@ export class NodeObjects implements ObjectGate, NodeDoors {
 
   async faultOf(token: string): Promise<ObjectRefusal | undefined> {
     if (this.#ended.signal.aborted) return lost();
-    const fault = await this.ask<{ message: string; flags: ObjectRefusal["flags"] } | null>(names.fault, {
-      token,
-    });
+    const asked = this.ask<{ message: string; flags: ObjectRefusal["flags"] } | null>(names.fault, { token });
+    const fault = await asked.catch(() => lost());
     return fault === null ? undefined : new ObjectRefusal(fault.message, ...fault.flags);
   }
 
@@ -98,7 +97,7 @@ export class NodeObjects implements ObjectGate, NodeDoors {
     return { ...this.#out.told(call), seq: this.#seq() };
   }
 
-  /** Errors of the connection are those of an object whose process has ended. */
+  /** Rejects with NodeAbsent while nothing was sent. Later errors of the connection are those of an object whose process has ended. */
   async #within<Result>(work: Promise<Result>): Promise<Result> {
     try {
       return await understood(work);

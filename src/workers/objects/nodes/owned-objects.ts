@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { NodeAbsent } from "../../../platform/process-calls/node-transport.ts";
 import { ObjectRefusal } from "../../../sandbox/errors.ts";
 import { overloadedCells } from "../../../sandbox/objects/faults.ts";
 import type { ObjectGrant, ObjectRoute } from "../../../sandbox/protocol.ts";
@@ -75,7 +76,7 @@ export class OwnedObjects implements ObjectGate {
 
   /**
    * Does work at the owner of a namespace: undefined is this node. The work is repeated if the owner refused it without doing
-   * anything, because the namespace is no longer there.
+   * anything, because the namespace is no longer there, and if the owner cannot be reached.
    */
   async at<Result>(
     namespace: string,
@@ -89,7 +90,9 @@ export class OwnedObjects implements ObjectGate {
         return await work(node);
       } catch (error) {
         const isRefused = error instanceof ObjectRefusal && error.message === overloadedCells().message;
-        if (node === undefined || !isRefused || !mayRepeat() || performance.now() > endMs) throw error;
+        const isUnread = error instanceof NodeAbsent || (isRefused && mayRepeat());
+        if (node === undefined || !isUnread) throw error;
+        if (performance.now() > endMs) throw overloadedCells();
         await new Promise((resolve) => setTimeout(resolve, againMs));
       }
     }
