@@ -24,7 +24,7 @@ type SpentRun = Pick<CellRun, "script" | "cpuShareMs" | "token">;
 /** Runs of one second in a cell for whose CPU time the cell is asked to name the customers. */
 const sampledMax = 1000;
 const faultLengthMax = 120;
-/** Nobody takes the counts of trial starts, and no customer has asked for them. */
+/** Trial starts are not counted: they are no runs for a dispatcher, and their counts are never taken. */
 const isCounted = ({ isDispatched, isTrial }: CellScript): boolean =>
   isDispatched === true && isTrial !== true;
 
