@@ -13,6 +13,8 @@ export class AlarmWrites {
   readonly #storage: Storage;
   readonly #logger: Logger;
   #batch: Batch = new Map();
+  /** The changes of the transaction that is under way. */
+  #underWay: Batch = new Map();
   #current: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -28,9 +30,10 @@ export class AlarmWrites {
     this.#timer ??= setTimeout(() => this.#writeLazily(), lazyMs).unref();
   }
 
-  /** Drops the changes that are not written yet: of namespaces, or all. */
+  /** Drops the changes that are not written yet: of namespaces, or all. A transaction that fails is not repeated with them. */
   clear(isIn: (namespace: string) => boolean = () => true): void {
-    this.#batch = new Map([...this.#batch].filter(([, { namespace }]) => !isIn(namespace)));
+    for (const changes of [this.#batch, this.#underWay])
+      for (const [key, { namespace }] of changes) if (isIn(namespace)) changes.delete(key);
   }
 
   /** Resolves when all changes so far are on disk. */
@@ -62,11 +65,14 @@ export class AlarmWrites {
     const batch = this.#batch;
     if (batch.size === 0) return;
     this.#batch = new Map();
+    this.#underWay = batch;
     try {
       await writeAlarms(this.#storage, batch);
     } catch (error) {
       for (const [key, each] of batch) if (!this.#batch.has(key)) this.#batch.set(key, each);
       throw error;
+    } finally {
+      this.#underWay = new Map();
     }
   }
 }
