@@ -1,6 +1,6 @@
 import { objectsIn } from "./account/lists.ts";
 import { path } from "./account/path.ts";
-import type { Account } from "./account/account.ts";
+import type { MigratedAccount } from "./account/account.ts";
 import { CallRefused, printable } from "./failure.ts";
 import type { LeftOut } from "./product.ts";
 
@@ -61,7 +61,7 @@ const secretInAccount: readonly Secret[] = [
 type Secret = readonly [product: string, path: string, why: string, list?: string | undefined];
 
 /** The resources of an account that cannot be imported, by name and count. */
-export async function readAbsentProducts(account: Account): Promise<LeftOut[]> {
+export async function readAbsentProducts(account: MigratedAccount): Promise<LeftOut[]> {
   const found: LeftOut[] = [];
   const closed = new Set<string>();
   const look = async (zone: string | undefined, [product, at, reason, list]: Secret): Promise<void> => {
@@ -92,7 +92,7 @@ export async function readAbsentProducts(account: Account): Promise<LeftOut[]> {
 }
 
 async function itemsAt(
-  { client }: Account,
+  { client }: MigratedAccount,
   at: string,
   list: string | undefined,
 ): Promise<{ names: string[]; count: number } | "closed"> {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Account } from "./account/account.ts";
+import type { MigratedAccount } from "./account/account.ts";
 import { compareResources, type ResourceDifference } from "./compare.ts";
 import type { Document } from "./document.ts";
 import { MigrationError, printable, UncertainError } from "./failure.ts";
@@ -30,7 +30,11 @@ const pauseMs = 1000;
  * The steps that make the account like the document, without making them. Resources that only the account has are removed
  * with `prune`, and kept without it.
  */
-export async function plan(document: Document, account: Account, prune: boolean): Promise<ApplyStep[]> {
+export async function plan(
+  document: Document,
+  account: MigratedAccount,
+  prune: boolean,
+): Promise<ApplyStep[]> {
   const steps: ApplyStep[] = [];
   for (const product of productsOf(document)) {
     const work = await workOf(document, account, product);
@@ -45,7 +49,7 @@ export async function plan(document: Document, account: Account, prune: boolean)
  */
 export async function apply(
   document: Document,
-  account: Account,
+  account: MigratedAccount,
   prune: boolean,
   report: (step: ApplyStep) => void,
 ): Promise<Applied> {
@@ -87,7 +91,7 @@ interface Work {
   differences: ResourceDifference[];
 }
 
-async function workOf(document: Document, account: Account, product: Product): Promise<Work> {
+async function workOf(document: Document, account: MigratedAccount, product: Product): Promise<Work> {
   const existing = await readResources(account, product);
   const byKey = keyed(existing);
   const wanted = document.resources
@@ -102,7 +106,7 @@ async function workOf(document: Document, account: Account, product: Product): P
 
 async function applyProduct(
   document: Document,
-  account: Account,
+  account: MigratedAccount,
   product: Product,
   prune: boolean,
   failures: Failure[],
@@ -144,7 +148,7 @@ const togetherMin = 100;
 
 /** Creates many resources in few calls. A refused call is left to single ones, which name the resource. */
 async function createTogether(
-  account: Account,
+  account: MigratedAccount,
   product: Product,
   { wanted, differences }: Work,
 ): Promise<Set<ResourceDifference>> {
@@ -169,7 +173,11 @@ async function createTogether(
 }
 
 /** A zone that is still to be created has no id. */
-function zoneFor(account: Account, product: Product, name: string | undefined): { id: string; name: string } {
+function zoneFor(
+  account: MigratedAccount,
+  product: Product,
+  name: string | undefined,
+): { id: string; name: string } {
   if (name === undefined || product.name === "zone") return { id: "", name: name ?? "" };
   return account.zone(name);
 }

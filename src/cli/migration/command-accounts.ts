@@ -1,4 +1,4 @@
-import { findAccount, type Account } from "./account/account.ts";
+import { findAccount, type MigratedAccount } from "./account/account.ts";
 import { Client, type ClientOptions } from "./account/client.ts";
 import { MigrationError, printable } from "./failure.ts";
 import { groups, type Group } from "./product.ts";
@@ -47,7 +47,7 @@ export async function openAccount(
   zones: readonly string[] | undefined,
   options: Omit<ClientOptions, "baseUrl" | "token">,
   mayMiss = false,
-): Promise<Account> {
+): Promise<MigratedAccount> {
   return findAccount(new Client({ ...options, baseUrl, token }), accountId, zones, mayMiss);
 }
 

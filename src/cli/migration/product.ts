@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Account, AccountZone } from "./account/account.ts";
+import type { MigratedAccount, AccountZone } from "./account/account.ts";
 
 /** The groups of --include. */
 export const groups = [
@@ -46,12 +46,12 @@ export interface FoundResource {
 }
 /** The surroundings of a product when it reads: the account, the zone if it belongs to one, and a list for the rest. */
 export interface Reading {
-  account: Account;
+  account: MigratedAccount;
   zone: AccountZone;
   readonly leaveOut: (names: readonly string[], why: string, product?: string) => void;
 }
 export interface Writing {
-  account: Account;
+  account: MigratedAccount;
   zone: AccountZone;
 }
 

@@ -1,4 +1,4 @@
-import type { Account, AccountZone } from "./account/account.ts";
+import type { MigratedAccount, AccountZone } from "./account/account.ts";
 import { documentCharsMax, documentVersion, type Document } from "./document.ts";
 import { CallRefused, MigrationError, printable } from "./failure.ts";
 import type { Group, LeftOut, Product, Reading, DescribedResource } from "./product.ts";
@@ -28,7 +28,7 @@ class LeftOuts {
  * of another form than expected. `report` receives the name of each product before it is read.
  */
 export async function readAccount(
-  account: Account,
+  account: MigratedAccount,
   baseUrl: string,
   include: readonly Group[],
   report: (text: string) => void,
@@ -58,19 +58,22 @@ export async function readAccount(
 }
 
 /** Adds the products that the account uses and no installation supports. */
-export async function addAbsentProducts(account: Account, document: Document): Promise<void> {
+export async function addAbsentProducts(account: MigratedAccount, document: Document): Promise<void> {
   for (const entry of await readAbsentProducts(account)) document.left_out.push(entry);
 }
 
 /** The resources of one product, in the order of the zones. */
-export async function readResources(account: Account, product: Product): Promise<DescribedResource[]> {
+export async function readResources(
+  account: MigratedAccount,
+  product: Product,
+): Promise<DescribedResource[]> {
   const found: DescribedResource[] = [];
   for await (const resource of readProduct(account, product, new LeftOuts())) found.push(resource);
   return found;
 }
 
 async function* readProduct(
-  account: Account,
+  account: MigratedAccount,
   product: Product,
   leftOuts: LeftOuts,
 ): AsyncGenerator<DescribedResource> {

@@ -24,7 +24,7 @@ const idPattern = /^[0-9a-f]{32}$/;
 const zonePattern = /^(?!.*\.\.)[a-z0-9_][a-z0-9._-]{0,251}[a-z0-9]$/;
 
 /** An account with some of its zones: a source of resources, or the target of a file. */
-export class Account {
+export class MigratedAccount {
   readonly client: Client;
   readonly accountId: string;
   readonly zones: AccountZone[];
@@ -89,7 +89,7 @@ export async function findAccount(
   accountId: string | undefined,
   zoneNames: readonly string[] | undefined,
   mayMiss = false,
-): Promise<Account> {
+): Promise<MigratedAccount> {
   const zones: (AccountZone & { account: string })[] = [];
   for (const name of zoneNames ?? []) {
     const found = (await zonesAt(client, `?name=${encodeURIComponent(name)}`)).filter(
@@ -103,8 +103,8 @@ export async function findAccount(
   if (accounts.size > 1)
     throw new MigrationError("The zones belong to several accounts: import each account into its own file");
   const id = [...accounts][0] ?? (await onlyAccount(client));
-  if (zoneNames !== undefined) return new Account(client, id, zones);
-  return new Account(client, id, await zonesAt(client, `?account.id=${id}`));
+  if (zoneNames !== undefined) return new MigratedAccount(client, id, zones);
+  return new MigratedAccount(client, id, await zonesAt(client, `?account.id=${id}`));
 }
 
 async function zonesAt(client: Client, query: string): Promise<(AccountZone & { account: string })[]> {

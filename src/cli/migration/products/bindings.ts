@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Named, Account } from "../account/account.ts";
+import type { Named, MigratedAccount } from "../account/account.ts";
 import { printable } from "../failure.ts";
 
 /** A binding, described with the names of the things that it leads to instead of their ids. */
@@ -29,7 +29,7 @@ const fields: Readonly<Record<string, readonly string[]>> = {
 
 /** Describes the bindings of a script, sorted by name. `leaveOut` receives those that cannot be imported. */
 export async function describeBindings(
-  account: Account,
+  account: MigratedAccount,
   script: string,
   bindings: readonly Record<string, unknown>[],
   leaveOut: (names: readonly string[], why: string, product?: string) => void,
@@ -62,7 +62,7 @@ export async function describeBindings(
 
 /** The binding for an upload to the account; undefined for a secret without a value, which keeps the one it has. */
 export async function bindingFor(
-  account: Account,
+  account: MigratedAccount,
   { type, name, ...value }: DescribedBinding,
 ): Promise<Record<string, unknown> | undefined> {
   if (type === "secret_text" && typeof value["text"] !== "string") return undefined;

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { objectsIn } from "../account/lists.ts";
 import { path } from "../account/path.ts";
-import type { Account } from "../account/account.ts";
+import type { MigratedAccount } from "../account/account.ts";
 import { product } from "../product.ts";
 import { codeShape, comparableCode, reachableCode, readCode, writeCode } from "./script-code.ts";
 
-const allOf = (account: Account): string => path`/accounts/${account.accountId}/workers/dispatch/namespaces`;
+const allOf = (account: MigratedAccount): string =>
+  path`/accounts/${account.accountId}/workers/dispatch/namespaces`;
 
 /** Namespaces of customers' scripts. */
 export const dispatchNamespace = product({

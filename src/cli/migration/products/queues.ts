@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { objectsIn, pagesOf } from "../account/lists.ts";
 import { path } from "../account/path.ts";
-import type { Account } from "../account/account.ts";
+import type { MigratedAccount } from "../account/account.ts";
 import { product } from "../product.ts";
 
-const queuesOf = async ({ client, accountId }: Account): Promise<Record<string, unknown>[]> =>
+const queuesOf = async ({ client, accountId }: MigratedAccount): Promise<Record<string, unknown>[]> =>
   pagesOf(client, path`/accounts/${accountId}/queues`, 100);
 
 /** Queues and their settings. Messages stay where they are. */

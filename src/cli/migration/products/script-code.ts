@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { objectsIn } from "../account/lists.ts";
 import { path } from "../account/path.ts";
-import type { Account } from "../account/account.ts";
+import type { MigratedAccount } from "../account/account.ts";
 import { CallRefused } from "../failure.ts";
 import type { Reading } from "../product.ts";
 import {
@@ -70,7 +70,7 @@ export async function readCode(
 
 /** Uploads the code with its bindings. Bindings to scripts that do not exist yet are added in a later pass. */
 export async function writeCode(
-  account: Account,
+  account: MigratedAccount,
   at: string,
   value: DescribedCode,
   before: { value: DescribedCode } | undefined,
@@ -121,11 +121,11 @@ export function reachableCode<Code extends DescribedCode>(code: Code, existing: 
   return { ...code, bindings };
 }
 
-const namespacesPath = (account: Account): string =>
+const namespacesPath = (account: MigratedAccount): string =>
   path`/accounts/${account.accountId}/workers/durable_objects/namespaces`;
 
 async function objectClasses(
-  account: Account,
+  account: MigratedAccount,
   script: string,
   leaveOut: Reading["leaveOut"],
 ): Promise<string[]> {
@@ -143,12 +143,16 @@ async function objectClasses(
   }
 }
 
-async function scriptNames(account: Account): Promise<ReadonlySet<string>> {
+async function scriptNames(account: MigratedAccount): Promise<ReadonlySet<string>> {
   const { result } = await account.client.get(path`/accounts/${account.accountId}/workers/scripts`);
   return new Set(objectsIn(result).map(({ id }) => String(id)));
 }
 
-async function migrationsFor(account: Account, script: string, classes: readonly string[]): Promise<object> {
+async function migrationsFor(
+  account: MigratedAccount,
+  script: string,
+  classes: readonly string[],
+): Promise<object> {
   const { result } = await account.client.get(path`/accounts/${account.accountId}/workers/scripts`);
   const tag = objectsIn(result).find(({ id }) => id === script)?.["migration_tag"];
   return {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { objectsIn } from "../account/lists.ts";
 import { path } from "../account/path.ts";
-import type { Account } from "../account/account.ts";
+import type { MigratedAccount } from "../account/account.ts";
 import { CallRefused } from "../failure.ts";
 import { product } from "../product.ts";
 
@@ -50,7 +50,10 @@ export const zoneSetting = product({
 });
 
 /** A setting that not every plan has. */
-async function optional({ client }: Account, from: string): Promise<Record<string, unknown> | undefined> {
+async function optional(
+  { client }: MigratedAccount,
+  from: string,
+): Promise<Record<string, unknown> | undefined> {
   try {
     return ((await client.get(from)).result ?? undefined) as Record<string, unknown> | undefined;
   } catch (error) {
