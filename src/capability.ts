@@ -90,7 +90,7 @@ export interface DueWork {
   /** Starts the work that is due now. Returns a description of each piece. */
   run(): Promise<readonly object[]>;
   /** The pieces of work in progress. */
-  underWay(): number;
+  inFlight(): number;
 }
 
 /** The contributions of a capability, bound to its services. */

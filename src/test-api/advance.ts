@@ -23,7 +23,7 @@ interface MoverParts {
   clock: MovableClock;
   due: Readonly<Record<string, DueWork>>;
   /** Number of calls of the management API in progress. */
-  callsUnderWay: () => number;
+  callsInFlight: () => number;
 }
 
 /** Moves the clock, and runs the work that comes due on the way, in order. */
@@ -135,9 +135,9 @@ export class Mover {
   }
 
   #busy(): string[] {
-    const { due, callsUnderWay } = this.#parts;
-    const names = Object.entries(due).flatMap(([kind, work]) => (work.underWay() > 0 ? [kind] : []));
-    return callsUnderWay() > 0 ? ["calls", ...names] : names;
+    const { due, callsInFlight } = this.#parts;
+    const names = Object.entries(due).flatMap(([kind, work]) => (work.inFlight() > 0 ? [kind] : []));
+    return callsInFlight() > 0 ? ["calls", ...names] : names;
   }
 
   #isBusy(): boolean {

@@ -118,7 +118,7 @@ export const testApi = capability({
       reset: contributions.reset,
       own: (work) => writes.own(work),
     });
-    const mover = new Mover({ clock, due: contributions.due, callsUnderWay: () => calls.underWay });
+    const mover = new Mover({ clock, due: contributions.due, callsInFlight: () => calls.inFlight });
     await database.direct!((connection) => {
       epochs.rowsWritten = () => Number(connection.prepare("select total_changes() as rows").get()!["rows"]);
     });

@@ -31,7 +31,7 @@ export class SeenCalls {
   readonly #parts: SeenCallsParts;
   readonly #met = new WeakMap<SeenCall, Met>();
   /** Number of calls in progress. */
-  underWay = 0;
+  inFlight = 0;
 
   constructor(parts: SeenCallsParts) {
     this.#parts = parts;
@@ -41,7 +41,7 @@ export class SeenCalls {
     const { epochs, journal } = this.#parts;
     const { origin } = epochs;
     const begun = { n: journal.next(), at: clock.now(), from: performance.now(), epoch: epochs.current };
-    this.underWay++;
+    this.inFlight++;
     try {
       const answer = await this.#performed(call, perform);
       const isStale = begun.epoch !== epochs.current;
@@ -49,7 +49,7 @@ export class SeenCalls {
       if (!isStale) await this.#note(call, told, begun, origin?.changed ?? []);
       return told;
     } finally {
-      this.underWay--;
+      this.inFlight--;
     }
   };
 

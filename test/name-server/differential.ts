@@ -13,7 +13,7 @@ export interface Comparison {
   differences: { question: string; ours: unknown; theirs: unknown }[];
 }
 
-const underWay = 200;
+const inFlight = 200;
 const noted = 5;
 
 /** Compares answers from zones of every kind with those of NSD with the exported zones. */
@@ -59,8 +59,8 @@ export async function compareWithNsd(
             theirs: other,
           });
       };
-      for (let left = options.questionsPerZone; left > 0; left -= underWay)
-        await Promise.all(Array.from({ length: Math.min(left, underWay) }, compare));
+      for (let left = options.questionsPerZone; left > 0; left -= inFlight)
+        await Promise.all(Array.from({ length: Math.min(left, inFlight) }, compare));
     }
   } finally {
     ours.close();

@@ -18,7 +18,7 @@ export interface Ask {
 
 const timeoutMs = 60_000;
 const refusedMs = 1000;
-const underWayMax = 150;
+const inFlightMax = 150;
 
 /** One request of a visitor. A failed request counts as an answer with the status 0. */
 export function ask({ edge, host, path = "/", body, agent, signal }: Ask): Promise<Answer> {
@@ -64,7 +64,7 @@ export class Tally {
   }
 }
 
-/** Keeps so many requests under way until the signal. */
+/** Keeps so many requests in flight until the signal. */
 export async function keepAsking(count: number, of: Ask, tally: Tally, signal: AbortSignal): Promise<void> {
   const client = async (): Promise<void> => {
     while (!signal.aborted) {
@@ -80,22 +80,22 @@ export async function keepAsking(count: number, of: Ask, tally: Tally, signal: A
 
 /**
  * Asks steadily, however long answers take, as independent visitors do. On a machine that is too slow for the rate there are no
- * more under way than a small site has: else it would be the innocent who overload it.
+ * more in flight than a small site has: else it would be the innocent who overload it.
  */
 export async function askSteadily(
   perSecond: number,
   signal: AbortSignal,
   visit: (i: number) => Promise<void>,
 ): Promise<void> {
-  const underWay = new Set<Promise<void>>();
+  const inFlight = new Set<Promise<void>>();
   const startedAt = performance.now();
   for (let sent = 0; !signal.aborted;) {
     const due = ((performance.now() - startedAt) * perSecond) / 1000;
-    for (; sent < due && underWay.size < underWayMax; sent++) {
-      const work = visit(sent).finally(() => underWay.delete(work));
-      underWay.add(work);
+    for (; sent < due && inFlight.size < inFlightMax; sent++) {
+      const work = visit(sent).finally(() => inFlight.delete(work));
+      inFlight.add(work);
     }
     await sleep(5);
   }
-  await Promise.all(underWay);
+  await Promise.all(inFlight);
 }

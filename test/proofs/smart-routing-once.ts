@@ -68,7 +68,7 @@ const send = (method: string, body?: string): Promise<number> =>
     outgoing.end(body);
   });
 
-// Links come and go while requests are under way.
+// Links come and go while requests are in flight.
 const state = { isDone: false };
 const breaking = (async () => {
   for (let i = 0; !state.isDone; i++) {

@@ -46,15 +46,15 @@ describe("reset and snapshots", () => {
     expect(await edge.calls.all({ operation: "zone_create" })).toEqual([]);
   });
 
-  it("a call that is under way at a reset is told so, and cannot write after it", async () => {
+  it("a call that is in flight at a reset is answered with 409, and cannot write after it", async () => {
     const zone = await zoneOf(edge);
     await edge.faults.api({ on: { operation: "dns_record_create" }, then: { delayMs: 300 } });
-    const underWay = record(edge, zone.id, "www.shop.example").catch(statusOf);
+    const inFlight = record(edge, zone.id, "www.shop.example").catch(statusOf);
     await edge.calls.waitFor({ operation: "zone_create" });
     // The zone's id comes again with the seed, so the record would fit.
     await edge.reset();
     expect((await zoneOf(edge)).id).toBe(zone.id);
-    expect(await underWay).toBe(409);
+    expect(await inFlight).toBe(409);
     expect((await clientOf(edge).dns.records.list({ zone_id: zone.id })).result).toEqual([]);
   });
 

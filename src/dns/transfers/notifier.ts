@@ -23,7 +23,7 @@ export class Notifier {
   readonly #zoneOf: (zoneId: string) => ServedZone | undefined;
   readonly #logger: Pick<Logger, "warn">;
   /** Notifications in progress. The value is true if the zone has changed again since. */
-  readonly #underWay = new Map<string, boolean>();
+  readonly #inFlight = new Map<string, boolean>();
   readonly #closing = new AbortController();
 
   constructor(
@@ -39,7 +39,7 @@ export class Notifier {
   notify(zoneId: string): void {
     for (const peer of this.#transfers.peersToNotify(zoneId)) {
       const key = `${zoneId} ${peer.address} ${peer.port}`;
-      if (this.#underWay.has(key)) this.#underWay.set(key, true);
+      if (this.#inFlight.has(key)) this.#inFlight.set(key, true);
       else unawaited(this.#notifyPeer(key, zoneId, peer));
     }
   }
@@ -50,13 +50,13 @@ export class Notifier {
 
   async #notifyPeer(key: string, zoneId: string, peer: Addressee): Promise<void> {
     do {
-      this.#underWay.set(key, false);
+      this.#inFlight.set(key, false);
       const isAcknowledged = await this.#attempt(zoneId, peer);
       if (isAcknowledged) this.#transfers.noteNotified(zoneId);
       else if (!this.#closing.signal.aborted && this.#zoneOf(zoneId) !== undefined)
         this.#logger.warn({ zone: zoneId, peer: peer.address }, "a peer did not answer a notification");
-    } while (this.#underWay.get(key) === true && !this.#closing.signal.aborted);
-    this.#underWay.delete(key);
+    } while (this.#inFlight.get(key) === true && !this.#closing.signal.aborted);
+    this.#inFlight.delete(key);
   }
 
   async #attempt(zoneId: string, peer: Addressee): Promise<boolean> {

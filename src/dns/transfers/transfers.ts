@@ -18,7 +18,7 @@ import { clock } from "../../platform/timers/clock.ts";
 
 /** Small enough for compression pointers to reach every name of a message. */
 const messageBytes = 15_000;
-const underWayMax = 20;
+const inFlightMax = 20;
 /** How long a transfer may run before it yields the event loop to queries. */
 const turnMs = 5;
 const flattenedWaitMs = 4000;
@@ -38,7 +38,7 @@ class Outdated extends Error {}
 /** Serves zone transfers to secondaries: full (AXFR, RFC 5936) and incremental (IXFR, RFC 1995). */
 export class ZoneTransfers {
   readonly #options: TransfersOptions;
-  #underWay = 0;
+  #inFlight = 0;
 
   constructor(options: TransfersOptions) {
     this.#options = options;
@@ -83,14 +83,14 @@ export class ZoneTransfers {
     if (zone === undefined) return refuse(rcodes.notAuth);
     if (!access.permits(zone.configuration.id, connection.address, key)) return refuse(rcodes.refused);
     if (zone.key !== query.name) return refuse(rcodes.notAuth);
-    if (this.#underWay >= underWayMax) return refuse(rcodes.serverFailure);
-    this.#underWay++;
+    if (this.#inFlight >= inFlightMax) return refuse(rcodes.serverFailure);
+    this.#inFlight++;
     try {
       const sender = new Sender(query, message, connection, signer);
       const isWhole = await this.#send(query, message, zone, sender);
       if (isWhole) this.#options.onTransfer(zone.configuration.id);
     } finally {
-      this.#underWay--;
+      this.#inFlight--;
     }
   }
 

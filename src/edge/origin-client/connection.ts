@@ -5,7 +5,7 @@ import type { CoarseClock, Timed } from "./coarse-clock.ts";
 import type { Connector } from "./connect.ts";
 import { AnswerError, StaleConnection } from "./exchange.ts";
 import { RequestBody, type BodyEvents } from "./request-body.ts";
-import type { UnderWay } from "./under-way.ts";
+import type { InFlightRequest } from "./in-flight-request.ts";
 
 /** Times in ms. */
 export interface ClientLimits {
@@ -40,7 +40,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
   readonly #owner: ConnectionOwner;
   readonly #socket: Socket;
   readonly #parser: AnswerParser;
-  #underWay: UnderWay | undefined;
+  #inFlight: InFlightRequest | undefined;
   #body: RequestBody | undefined;
   #isReady = false;
   #isUsed = false;
@@ -71,11 +71,11 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
   }
 
   /** Sends a request. */
-  take(underWay: UnderWay): void {
+  take(inFlight: InFlightRequest): void {
     const { clock, limits } = this.#owner;
-    const { request, head } = underWay;
-    underWay.connection = this;
-    this.#underWay = underWay;
+    const { request, head } = inFlight;
+    inFlight.connection = this;
+    this.#inFlight = inFlight;
     this.#isBlocked = false;
     this.#parser.begin(request.method, this);
     this.#socket.write(head!.text, "latin1");
@@ -116,32 +116,32 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
     this.#owner.clock.delete(this);
     this.#socket.destroy();
     this.#body?.stop();
-    const underWay = this.#underWay;
-    this.#underWay = undefined;
+    const inFlight = this.#inFlight;
+    this.#inFlight = undefined;
     const failure = error ?? new AnswerError("the connection to the origin was closed");
     this.#owner.isClosed(this, this.#isReady ? undefined : failure);
-    underWay?.fail(isStale ? new StaleConnection(failure) : failure);
+    inFlight?.fail(isStale ? new StaleConnection(failure) : failure);
   }
 
   expire(): void {
     if (!this.#isReady) this.destroy(connectTimeout());
-    else if (this.#underWay === undefined) this.destroy();
+    else if (this.#inFlight === undefined) this.destroy();
     else if (this.#parser.hasHead)
       this.destroy(new AnswerError("the origin has stopped in the middle of its answer"));
     else this.destroy(visitorErrors.originFirstByteTimeout());
   }
 
   head(status: number, text: string, headers: string[]): void {
-    this.#underWay!.receiver.head(status, text, headers);
+    this.#inFlight!.receiver.head(status, text, headers);
   }
 
   data(chunk: Buffer): void {
-    this.#underWay!.receiver.data(chunk);
+    this.#inFlight!.receiver.data(chunk);
   }
 
   end(last: string, trailers: readonly string[]): void {
     this.#hasEnded = true;
-    this.#underWay!.end(last, trailers);
+    this.#inFlight!.end(last, trailers);
   }
 
   blocked(isBlocked: boolean): void {
@@ -176,7 +176,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
     }
     if (this.#isClosed) return false;
     if (this.#hasEnded) this.#finish();
-    else if (this.#underWay === undefined) this.destroy(); // bytes without a request
+    else if (this.#inFlight === undefined) this.destroy(); // bytes without a request
     else if (this.#parser.hasHead) this.#awaitOrigin(); // interim answers and parts of a head move no deadline
     return !this.#isPaused;
   }
@@ -184,7 +184,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
   /** After an answer, frees the connection for the next request, or closes it if part of the exchange is unfinished. */
   #finish(): void {
     this.#hasEnded = false;
-    this.#underWay = undefined;
+    this.#inFlight = undefined;
     if (!this.#parser.isReusable || this.#body?.isSent === false) {
       this.destroy();
       return;
@@ -207,7 +207,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
     } catch (error) {
       failure = Object.assign(error as Error, { code: "ECONNRESET" });
     }
-    this.#underWay = failure === undefined ? undefined : this.#underWay;
+    this.#inFlight = failure === undefined ? undefined : this.#inFlight;
     this.destroy(failure);
   }
 }

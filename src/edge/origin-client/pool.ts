@@ -3,7 +3,7 @@ import { Connector, type Destination } from "./connect.ts";
 import { OriginConnection, type ClientLimits, type ConnectionOwner } from "./connection.ts";
 import { AnswerError, type AnswerReceiver, type ClientRequest, type OriginClient } from "./exchange.ts";
 import { requestHead } from "./request-head.ts";
-import { UnderWay } from "./under-way.ts";
+import { InFlightRequest } from "./in-flight-request.ts";
 
 /**
  * Connections over HTTP/1.1 to one address. Each carries one request at a time and is kept open for the next one. Above
@@ -20,7 +20,7 @@ export class OriginPool implements OriginClient, ConnectionOwner {
   readonly #connecting = new Set<OriginConnection>();
   /** Connections without a request, the most recently used one last. */
   readonly #idle: OriginConnection[] = [];
-  readonly #waiting = new Set<UnderWay>();
+  readonly #waiting = new Set<InFlightRequest>();
   #isClosing = false;
 
   constructor(to: Destination, limits: ClientLimits, connectionsMax: number, clock: CoarseClock) {
@@ -32,17 +32,17 @@ export class OriginPool implements OriginClient, ConnectionOwner {
   }
 
   send(request: ClientRequest, receiver: AnswerReceiver): void {
-    const underWay = new UnderWay(request, receiver, this.#leave);
+    const inFlight = new InFlightRequest(request, receiver, this.#leave);
     try {
-      receiver.began(underWay);
-      underWay.head = requestHead(request);
+      receiver.began(inFlight);
+      inFlight.head = requestHead(request);
     } catch (error) {
-      underWay.fail(error as Error);
+      inFlight.fail(error as Error);
     }
-    if (underWay.isEnded) return;
+    if (inFlight.isEnded) return;
     const connection = request.isFresh === true ? this.#makeRoom() : this.#idle.pop();
-    if (connection !== undefined) connection.take(underWay);
-    else this.#wait(underWay);
+    if (connection !== undefined) connection.take(inFlight);
+    else this.#wait(inFlight);
   }
 
   isFree(connection: OriginConnection): void {
@@ -87,15 +87,15 @@ export class OriginPool implements OriginClient, ConnectionOwner {
     for (const connection of this.#open) connection.destroy(error);
   }
 
-  #wait(underWay: UnderWay): void {
-    this.#waiting.add(underWay);
-    this.clock.add(underWay);
+  #wait(inFlight: InFlightRequest): void {
+    this.#waiting.add(inFlight);
+    this.clock.add(inFlight);
     // The time for connecting is added, because connecting has a timeout of its own.
-    underWay.deadlineMs = this.clock.in(this.limits.connectTimeoutMs + this.limits.firstByteTimeoutMs);
+    inFlight.deadlineMs = this.clock.in(this.limits.connectTimeoutMs + this.limits.firstByteTimeoutMs);
     this.#connect();
   }
 
-  readonly #leave = (waiting: UnderWay): void => {
+  readonly #leave = (waiting: InFlightRequest): void => {
     if (this.#waiting.delete(waiting)) this.clock.delete(waiting);
   };
 

@@ -294,13 +294,13 @@ describe("drain on close", () => {
     await once(idle, "data");
     const idleEnded = once(idle.resume(), "close");
     const agent = new Agent({ keepAlive: true });
-    const underWay = visit(port, { path: "/slow", agent });
+    const inFlight = visit(port, { path: "/slow", agent });
     await arrived.promise;
     const closed = edge.close(60_000);
     await idleEnded;
     await expect(visit(port)).rejects.toThrow("ECONNREFUSED");
     proceed.resolve();
-    expect((await underWay).body).toBe("first last");
+    expect((await inFlight).body).toBe("first last");
     await closed; // although the visitor would have kept the connection open
     agent.destroy();
   });
@@ -309,9 +309,9 @@ describe("drain on close", () => {
     const arrived = Promise.withResolvers<void>();
     const { port: originPort } = await startOrigin(() => arrived.resolve());
     const { edge, port } = await startEdge({ originPort });
-    const underWay = visit(port).catch((error: unknown) => error);
+    const inFlight = visit(port).catch((error: unknown) => error);
     await arrived.promise;
     await edge.close(1);
-    expect(await underWay).toBeInstanceOf(Error);
+    expect(await inFlight).toBeInstanceOf(Error);
   });
 });

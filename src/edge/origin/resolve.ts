@@ -41,9 +41,9 @@ export function systemLookUp(
     ttl: staleMs,
   });
   const failures = new LRUCache<string, { error: unknown }>({ ...entriesMax(10_000), ttl: failureMs });
-  const underWay = new Map<string, Promise<string[]>>();
+  const inFlight = new Map<string, Promise<string[]>>();
   const question = (name: string): Promise<string[]> => {
-    let answer = underWay.get(name);
+    let answer = inFlight.get(name);
     if (answer === undefined) {
       answer = ask(name)
         .then((addresses) => {
@@ -51,8 +51,8 @@ export function systemLookUp(
           failures.delete(name);
           return addresses;
         })
-        .finally(() => underWay.delete(name));
-      underWay.set(name, answer);
+        .finally(() => inFlight.delete(name));
+      inFlight.set(name, answer);
     }
     return answer;
   };

@@ -18,11 +18,11 @@ const ownHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /** Concurrent requests of other nodes. Above this, a relay no longer helps them. */
-const underWayMax = 2000;
+const inFlightMax = 2000;
 
 /** Forwards requests of other nodes directly to the origin, never through another relay. */
 export function relayHandler(secret: string, origins: Origins, bodyBytesMax: number): EdgeHandler {
-  let underWay = 0;
+  let inFlight = 0;
   return async ({ request, response, host, path, ray, record, span }) => {
     if (host !== relayHost) return false;
     const target = readTarget(String(request.headers[relayHeaders.target] ?? ""), secret, Date.now());
@@ -34,13 +34,13 @@ export function relayHandler(secret: string, origins: Origins, bodyBytesMax: num
       response.writeHead(204).end();
       return true;
     }
-    if (underWay >= underWayMax) {
+    if (inFlight >= inFlightMax) {
       refuse(response, 503, "unsent");
       return true;
     }
     const firstRay = request.headers["cf-ray"];
     if (record !== undefined && typeof firstRay === "string" && isRay(firstRay)) record.ray = firstRay;
-    underWay += 1;
+    inFlight += 1;
     let isUnsent = true;
     try {
       const addresses = origins.choose([target.address], target.port);
@@ -72,7 +72,7 @@ export function relayHandler(secret: string, origins: Origins, bodyBytesMax: num
         isUnsent || neverConnected(visible.cause ?? visible) ? "unsent" : `origin ${visible.code}`,
       );
     } finally {
-      underWay -= 1;
+      inFlight -= 1;
     }
     return true;
   };

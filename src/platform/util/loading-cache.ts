@@ -27,8 +27,8 @@ export class LoadingCache<K, V> {
   async get(key: K, load: () => Promise<V | undefined>): Promise<V | undefined> {
     const known = this.#values.get(key);
     if (known !== undefined) return known;
-    const underWay = this.#loading.get(key);
-    if (underWay !== undefined) return underWay;
+    const inFlight = this.#loading.get(key);
+    if (inFlight !== undefined) return inFlight;
     const loading = load()
       .then((value) => {
         if (value !== undefined && this.#loading.get(key) === loading) this.#values.set(key, value);

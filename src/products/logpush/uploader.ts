@@ -42,7 +42,7 @@ export class Uploader {
   readonly #disableAfterMs: number;
   /** By job: the number of failures in a row, and when the next attempt is due. */
   readonly #failures = new Map<number, { count: number; againAtMs: number }>();
-  readonly #underWay = new Map<number, { accountId: string; done: Promise<void> }>();
+  readonly #inFlight = new Map<number, { accountId: string; done: Promise<void> }>();
   /** The number of the turn in which a job last began to upload. */
   readonly #turns = new Map<number, number>();
   /** Jobs that say that their events are dropped. */
@@ -72,22 +72,22 @@ export class Uploader {
         .catch((error: unknown) =>
           this.#logger.warn({ err: error, job: job.id }, "an upload of Logpush failed"),
         )
-        .finally(() => this.#underWay.delete(job.id));
-      this.#underWay.set(job.id, { accountId: job.accountId, done });
+        .finally(() => this.#inFlight.delete(job.id));
+      this.#inFlight.set(job.id, { accountId: job.accountId, done });
     }
   }
 
   get #isFull(): boolean {
-    return this.#underWay.size >= atOnce.max;
+    return this.#inFlight.size >= atOnce.max;
   }
 
   #isFullFor(accountId: string): boolean {
-    const ofAccount = this.#underWay.values().filter((each) => each.accountId === accountId);
+    const ofAccount = this.#inFlight.values().filter((each) => each.accountId === accountId);
     return this.#isFull || ofAccount.toArray().length >= atOnce.ofAccountMax;
   }
 
   #isDue({ id, accountId }: ActiveJob): boolean {
-    if (this.#underWay.has(id) || (this.#failures.get(id)?.againAtMs ?? 0) > performance.now()) return false;
+    if (this.#inFlight.has(id) || (this.#failures.get(id)?.againAtMs ?? 0) > performance.now()) return false;
     return !this.#isFullFor(accountId);
   }
 
@@ -99,7 +99,7 @@ export class Uploader {
   }
 
   async #ended(): Promise<void> {
-    await Promise.all(this.#underWay.values().map(async ({ done }) => done));
+    await Promise.all(this.#inFlight.values().map(async ({ done }) => done));
   }
 
   /** Number of jobs whose last upload failed. */
@@ -112,7 +112,7 @@ export class Uploader {
     do {
       await this.#ended();
       await this.tick();
-    } while (this.#underWay.size > 0);
+    } while (this.#inFlight.size > 0);
   }
 
   async #uploadAll(job: ActiveJob, segments: readonly ReadySegment[]): Promise<void> {

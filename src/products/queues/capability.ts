@@ -67,7 +67,7 @@ export const queues = capability({
       dispatcher.onDelivery = () => {};
       return begun;
     },
-    underWay: () => dispatcher.underWay,
+    inFlight: () => dispatcher.inFlight,
   }),
   async run({ queues: all, queueMessages, queueDispatcher: dispatcher, logger }) {
     const retirement = new Retirement(all, queueMessages, logger);

@@ -36,7 +36,7 @@ export const schedules = capability({
         scheduledTime: new Date(scheduledTimeMs).toISOString(),
       }));
     },
-    underWay: () => cronScheduler.runningCount,
+    inFlight: () => cronScheduler.runningCount,
   }),
   async run({ cronScheduler: scheduler }) {
     await scheduler.start();

@@ -220,7 +220,7 @@ class Chain {
       outbound.fetch(url, request, response, sender),
     );
     if (waited === "refused")
-      throw new VisitorError(503, 1205, "Snippets are busy", refusals.underWay().message);
+      throw new VisitorError(503, 1205, "Snippets are busy", refusals.tooManyInFlight().message);
   }
 
   /** A picture of the visitor's own host comes from its origin, skipping later snippets. */

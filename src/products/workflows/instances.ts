@@ -182,7 +182,7 @@ export class Instances {
     for (let row = await this.get(workflow, id); ; row = await this.getSame(workflow, row)) {
       if (isFinal(row.status) || performance.now() >= end) return row;
       do await this.state.ends.next(row.rid, Math.min(lookMs, end - performance.now()));
-      while (this.#isUnderWay(row.rid) && performance.now() < end);
+      while (this.#isRunning(row.rid) && performance.now() < end);
     }
   }
 
@@ -195,7 +195,7 @@ export class Instances {
   }
 
   /** Whether the instance is in memory here, so that its end is notified. */
-  #isUnderWay(rid: number): boolean {
+  #isRunning(rid: number): boolean {
     const live = this.state.peek(rid);
     return live !== undefined && !isFinal(live.status);
   }

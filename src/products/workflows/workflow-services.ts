@@ -137,7 +137,7 @@ const dueWork = (schedules: WorkflowSchedules, engine: WorkflowEngine): DueWork 
     const woken = await engine.look();
     return [...created, ...woken.map(({ id }) => ({ instance: id }))];
   },
-  underWay: () => engine.underWay,
+  inFlight: () => engine.inFlight,
 });
 
 async function giveBackAll(shared: SharedNodes | undefined, schedules: WorkflowSchedules): Promise<void> {

@@ -20,7 +20,7 @@ interface OwnerRecord {
   runsNeeded: number;
   /** Faults of runs that were alone in their cell. */
   faults: number;
-  /** Requests under way when the owner was quarantined: together they may stall a cell that one of them would not. */
+  /** Requests in flight when the owner was quarantined: together they may stall a cell that one of them would not. */
   concurrentRequests: number;
   /** Whether the last good run used so much CPU time that several of them would stall a shared cell. */
   isHeavy: boolean;

@@ -170,7 +170,7 @@ export const objects = capability({
         const found = objectNamespaces.find(namespace);
         return { class: found?.className, namespace, object: id };
       }),
-    underWay: () => objectAlarms.underWay,
+    inFlight: () => objectAlarms.inFlight,
   }),
   async reset({ objectAlarms, objectRecovery }) {
     await objectAlarms.reset();

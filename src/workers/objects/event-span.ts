@@ -6,11 +6,11 @@ import type { Span } from "../../platform/tracing/spans/span.ts";
  * event's handler: the span ends when none of them is in progress. Later requests are still children of the span.
  */
 export function withinEvent(run: RunHooks, span: Span): RunHooks {
-  let underWay = 0;
+  let inFlight = 0;
   const began = (): (() => void) => {
-    underWay++;
+    inFlight++;
     return () => {
-      if (--underWay === 0) span.end();
+      if (--inFlight === 0) span.end();
     };
   };
   const during = async <T>(work: Promise<T>): Promise<T> => work.finally(began());

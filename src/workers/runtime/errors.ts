@@ -17,7 +17,7 @@ export class ScriptNotFound extends Refusal {
 export const refusals = {
   notFound: () => new ScriptNotFound(),
   subrequests: () => new Refusal("Too many subrequests."),
-  underWay: () => new Refusal("The account has too many subrequests in progress."),
+  tooManyInFlight: () => new Refusal("The account has too many subrequests in progress."),
   tree: () => new Refusal("All scripts together made too many subrequests for one request."),
   running: () => new Refusal("Too many scripts run at the same time for one request."),
   depth: () => new Refusal("Too many scripts have called each other."),

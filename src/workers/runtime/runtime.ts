@@ -85,7 +85,7 @@ export class Runtime {
     const { subrequests } = this.#options;
     const { accountId, owner } = loaded.cell;
     const share = subrequests.of(accountId, owner, root.hops > 0 ? "call" : "request");
-    if ((await subrequests.within(share, client, work)) === "refused") throw refusals.underWay();
+    if ((await subrequests.within(share, client, work)) === "refused") throw refusals.tooManyInFlight();
   }
 
   /** Logs a failure of the platform during work for a script. */

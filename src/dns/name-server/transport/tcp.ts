@@ -89,7 +89,7 @@ export class TcpListener {
 
   #converse(socket: Socket, address: string): void {
     let pending: Buffer = Buffer.alloc(0);
-    let underWay = 0;
+    let inFlight = 0;
     let isReading = false;
     // Only complete messages reset the timer. Otherwise a client could hold a connection by sending single
     // bytes.
@@ -107,16 +107,16 @@ export class TcpListener {
     const read = (): void => {
       if (isReading) return;
       isReading = true;
-      while (underWay < this.#limits.pipelinedMax && !socket.writableNeedDrain && pending.length >= 2) {
+      while (inFlight < this.#limits.pipelinedMax && !socket.writableNeedDrain && pending.length >= 2) {
         const end = 2 + pending.readUInt16BE(0);
         if (pending.length < end) break;
         const message = pending.subarray(2, end);
         pending = pending.subarray(end);
         idle.refresh();
         if (this.#streams(message, connection)) continue;
-        underWay++;
+        inFlight++;
         this.#answering.take(message, message.length, { address, isTcp: true }, (answer) => {
-          underWay--;
+          inFlight--;
           if (answer !== undefined) socket.write(framed(answer));
           if (!isReading) resume();
         });
@@ -125,7 +125,7 @@ export class TcpListener {
     };
     const resume = (): void => {
       read();
-      const isFull = underWay >= this.#limits.pipelinedMax || socket.writableNeedDrain;
+      const isFull = inFlight >= this.#limits.pipelinedMax || socket.writableNeedDrain;
       if (isFull) socket.pause();
       else socket.resume();
     };

@@ -21,7 +21,7 @@ interface FetchDetails {
  */
 export function imageFetchInMain(calls: ProcessCalls): AnswerImageFetch {
   const sends = new Kept<Send>();
-  const underWay = new Set<Send>();
+  const inFlight = new Set<Send>();
   calls.serve<{ send: string }>(originalName, async ({ send }, { url, request, response }) => {
     const kept = sends.find(send);
     if (kept === undefined) throw new Error("The edge process no longer has the request for this original");
@@ -29,11 +29,11 @@ export function imageFetchInMain(calls: ProcessCalls): AnswerImageFetch {
   });
   return async (owner, { image, url, send }, request, response) => {
     const details: FetchDetails = { owner, image, from: { path: calls.path, send: sends.nameOf(send) } };
-    underWay.add(send);
+    inFlight.add(send);
     try {
       await understood(calls.forward(fetchName, details, { url, request, response }));
     } finally {
-      underWay.delete(send);
+      inFlight.delete(send);
     }
   };
 }

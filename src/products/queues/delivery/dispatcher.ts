@@ -106,7 +106,7 @@ export class QueueDispatcher {
   }
 
   /** The running batches and searches for messages. */
-  get underWay(): number {
+  get inFlight(): number {
     return [...this.#loops.values()].reduce((sum, { busy }) => sum + busy, 0);
   }
 
@@ -157,7 +157,7 @@ class ConsumerLoop {
   readonly #messages: QueueMessages;
   readonly #deliver: Deliver;
   readonly #logger: Logger;
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #inFlight = new Set<Promise<void>>();
   /** The messages of running batches, by lease. */
   readonly #leased = new Map<string, { queue: Queue; messages: readonly QueueMessage[] }>();
   #queue: Queue | undefined;
@@ -183,7 +183,7 @@ class ConsumerLoop {
     this.#queue = undefined;
     this.#nextOn = undefined;
     clearTimeout(this.#timer);
-    await Promise.allSettled(this.#underWay);
+    await Promise.allSettled(this.#inFlight);
   }
 
   /** Their attempt counts, because the script may have handled some of them. */
@@ -205,7 +205,7 @@ class ConsumerLoop {
   }
 
   get busy(): number {
-    return this.#underWay.size + (this.#isLooking ? 1 : 0);
+    return this.#inFlight.size + (this.#isLooking ? 1 : 0);
   }
 
   /** When the loop looks for messages without being woken; undefined if it does not. */
@@ -248,7 +248,7 @@ class ConsumerLoop {
       if (queue === undefined || consumer === undefined || queue.settings.isDeliveryPaused) return undefined;
       const { batchSize, maxWaitTimeMs, maxConcurrency } = consumer.settings;
       // The end of a batch wakes the loop.
-      if (this.#underWay.size >= (maxConcurrency ?? concurrencyDefault)) return undefined;
+      if (this.#inFlight.size >= (maxConcurrency ?? concurrencyDefault)) return undefined;
       const upcoming = await this.#messages.upcoming(queue, batchSize);
       const first = upcoming[0];
       if (first === undefined) return undefined;
@@ -263,10 +263,10 @@ class ConsumerLoop {
       const { lease, messages } = await this.#messages.claim(queue, batchSize, leaseMs);
       if (messages.length === 0) continue;
       const delivery = this.#run(queue, consumer.scriptName!, lease, messages).finally(() => {
-        this.#underWay.delete(delivery);
+        this.#inFlight.delete(delivery);
         this.wake();
       });
-      this.#underWay.add(delivery);
+      this.#inFlight.add(delivery);
     }
   }
 

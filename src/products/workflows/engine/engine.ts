@@ -111,10 +111,10 @@ export class WorkflowEngine {
   }
 
   /** The instances that run or are about to, and those with changes that are not durable yet. */
-  get underWay(): number {
-    const isUnderWay = ({ row: { status }, pins }: LiveInstance): boolean =>
+  get inFlight(): number {
+    const isRunning = ({ row: { status }, pins }: LiveInstance): boolean =>
       pins > 0 || (status !== "waiting" && status !== "paused" && !isFinal(status));
-    return this.state.liveOf().filter(isUnderWay).length;
+    return this.state.liveOf().filter(isRunning).length;
   }
 
   async #wake(rids: readonly number[]): Promise<void> {

@@ -126,7 +126,7 @@ export class Alarms {
   }
 
   /** The alarms that are due, and wait for their turn or run. */
-  get underWay(): number {
+  get inFlight(): number {
     return [...this.#alarms.values()].filter(({ state }) => state !== "set").length;
   }
 

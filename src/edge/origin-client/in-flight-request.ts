@@ -5,7 +5,7 @@ import type { Timed } from "./coarse-clock.ts";
 import { visitorErrors } from "../http/errors.ts";
 
 /** A request from its start to its end: it waits for a connection, or has one. */
-export class UnderWay implements Exchange, Timed {
+export class InFlightRequest implements Exchange, Timed {
   readonly request: ClientRequest;
   readonly receiver: AnswerReceiver;
   head: RequestHead | undefined;
@@ -13,9 +13,9 @@ export class UnderWay implements Exchange, Timed {
   deadlineMs = Infinity;
   #isEnded = false;
   /** Called when the request ends before it gets a connection. */
-  readonly #leave: (waiting: UnderWay) => void;
+  readonly #leave: (waiting: InFlightRequest) => void;
 
-  constructor(request: ClientRequest, receiver: AnswerReceiver, leave: (waiting: UnderWay) => void) {
+  constructor(request: ClientRequest, receiver: AnswerReceiver, leave: (waiting: InFlightRequest) => void) {
     this.request = request;
     this.receiver = receiver;
     this.#leave = leave;
