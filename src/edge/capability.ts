@@ -75,7 +75,7 @@ export const edgeServer = capability({
       isStale:
         config.staleEdge === "refuse" ? () => database.lagSeconds > config.staleAfterSeconds : undefined,
       logger,
-      word: own.role === "edge" ? own.channel : undefined,
+      mainChannel: own.role === "edge" ? own.channel : undefined,
     });
     // With trusted proxies, the address of a connection does not identify the visitor.
     const showsErrors = config.errorDetails === "local" && config.trustedProxies.length === 0;

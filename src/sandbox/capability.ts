@@ -38,7 +38,7 @@ export const sandbox = capability({
         ? new RemoteDoors(settings.objectCellsMax, settings.remoteDoors)
         : undefined,
     );
-    const cellsUnderTest: CellsUnderTest = { meet: undefined, all: [] };
+    const cellsUnderTest: CellsUnderTest = { faultFor: undefined, all: [] };
     const { dedicatedRunsToTrust } = settings;
     const cellsOf = (kind: string): Cells => {
       if (config.testApi) return new TestedCells(cellsUnderTest, settings, logger, doors);

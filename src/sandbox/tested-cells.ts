@@ -10,9 +10,9 @@ import type { CellSettings } from "./settings.ts";
 /** A fault to inject into a run: its cell is killed, it exceeds its CPU time or memory, or its cell starts slowly. */
 export type CellTrouble = "crash" | "cpu" | "memory" | { startMs: number };
 
-/** The test kit's hook: `meet` returns the fault to inject into a run. */
+/** The test kit's hook: `faultFor` returns the fault to inject into a run. */
 export interface CellsUnderTest {
-  meet: ((script: Pick<CellScript, "owner" | "accountId">) => CellTrouble | undefined) | undefined;
+  faultFor: ((script: Pick<CellScript, "owner" | "accountId">) => CellTrouble | undefined) | undefined;
   readonly all: TestedCells[];
 }
 
@@ -27,7 +27,7 @@ export class TestedCells extends Cells {
   }
 
   override async run(next: () => RunOptions): Promise<void> {
-    const trouble = this.#underTest.meet?.(next().script);
+    const trouble = this.#underTest.faultFor?.(next().script);
     if (trouble === "cpu" || trouble === "memory") throw new CellError(trouble, faultMessages[trouble]);
     if (typeof trouble === "object") await delay(trouble.startMs);
     await super.run(trouble === "crash" ? this.#crashing(next) : next);

@@ -127,7 +127,7 @@ export const testApi = capability({
     services.nameServer.underTest(dnsFaults(faults.dns));
     const origins = testedOrigins(services.edgeSettings, requests, faults);
     services.originsUnderTest.hooks = origins;
-    services.cellsUnderTest.meet = cellFaults(faults.cells);
+    services.cellsUnderTest.faultFor = cellFaults(faults.cells);
     apiHooks.around = calls.around;
     apiHooks.read = calls.read;
     const onFault = (error: unknown): void => logger.error({ err: error }, "work of the test kit failed");

@@ -7,7 +7,7 @@ import type { SeenCall } from "../control/api/server/hooks.ts";
 import { canonicalPath } from "../control/api/server/paths.ts";
 import { clock } from "../platform/timers/clock.ts";
 import { newUuid } from "../platform/util/ids.ts";
-import { meetApiFault, type ApiFault, type Met } from "./faults/api-faults.ts";
+import { applyApiFault, type ApiFault, type Met } from "./faults/api-faults.ts";
 import type { FaultRules } from "./faults/fault-rules.ts";
 import { resetMeanwhile, type Epochs } from "./epochs.ts";
 import type { RecordedCalls } from "./journal.ts";
@@ -59,14 +59,14 @@ export class SeenCalls {
     const { origin } = epochs;
     if (origin !== undefined) ids?.identify(origin, call.body);
     if (this.#met.has(call)) return;
-    const met = meetApiFault(faults, call, true);
+    const met = applyApiFault(faults, call, true);
     if (met === undefined) return;
     this.#met.set(call, met);
     if (isBefore(met)) throw stopped();
   };
 
   async #performed(call: SeenCall, perform: () => Promise<Response>): Promise<Response> {
-    const first = meetApiFault(this.#parts.faults, call, false);
+    const first = applyApiFault(this.#parts.faults, call, false);
     if (first !== undefined) this.#met.set(call, first);
     const answer = first !== undefined && isBefore(first) ? undefined : await perform();
     const met = this.#met.get(call);

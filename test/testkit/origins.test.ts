@@ -54,7 +54,7 @@ describe("faults of origins", () => {
     expect((await visit())[0]).toBe(200);
   });
 
-  it("status, a cut and a damaged byte strike the n-th request", async () => {
+  it("status, a cut and a damaged byte apply to the n-th request", async () => {
     await zone();
     await edge.faults.origin({ calls: 1, then: { status: 503 } });
     await edge.faults.origin({ calls: 2, then: { cutAfterBytes: 10 } });
@@ -97,7 +97,7 @@ describe("faults of origins", () => {
     expect((await edge.fetch("https://www.shop.example/")).status).toBe(526);
   });
 
-  it("a probability strikes the same requests with the same seed", async () => {
+  it("a probability selects the same requests with the same seed", async () => {
     const round = async (): Promise<number[]> => {
       await zone();
       await edge.faults.origin({ probability: 0.5, then: "refuse" });
@@ -241,7 +241,7 @@ describe("outbound requests", () => {
     );
   });
 
-  it("a fault strikes a script's request before the test answers", async () => {
+  it("a fault applies to a script's request before the test answers", async () => {
     await edge.outbound.on("https://pay.example/*", () => new Response("ok"));
     await edge.faults.origin({ host: "pay.example", times: 1, then: { status: 500 } });
     expect(await ask("https://pay.example/")).toEqual([500, null, "A fault of the test kit"]);

@@ -169,12 +169,13 @@ export class Edge {
     // connection.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     let found: Found | undefined;
-    const { accessLog, observe, traces, word } = this.#options;
+    const { accessLog, observe, traces, mainChannel } = this.#options;
     if (observe !== undefined) observeAnswer(response, request, observe, () => found?.zone?.name);
     const record = accessLog?.begin(request, response, ray);
     const span = traces?.begin(request, response, record);
     try {
-      if (word?.isCurrent === false && !(await word.becomesCurrent())) throw visitorErrors.stale();
+      if (mainChannel?.isCurrent === false && !(await mainChannel.becomesCurrent()))
+        throw visitorErrors.stale();
       found = this.#find(request, ray, { record, span });
       if (record !== undefined) accessLog!.sees(record, found);
       if (span !== undefined) traces!.sees(span, request, ray, found);
@@ -191,11 +192,12 @@ export class Edge {
     this.#webSockets.add(socket);
     socket.on("close", () => this.#webSockets.delete(socket));
     socket.on("error", () => socket.destroy());
-    const { accessLog, traces, word } = this.#options;
+    const { accessLog, traces, mainChannel } = this.#options;
     const record = accessLog?.beginUpgrade(request, socket, ray);
     const span = traces?.begin(request, socket, record);
     try {
-      if (word?.isCurrent === false && !(await word.becomesCurrent())) throw visitorErrors.stale();
+      if (mainChannel?.isCurrent === false && !(await mainChannel.becomesCurrent()))
+        throw visitorErrors.stale();
       const found = this.#find(request, ray, { record, span });
       if (record !== undefined) accessLog!.sees(record, found);
       if (span !== undefined) traces!.sees(span, request, ray, found);

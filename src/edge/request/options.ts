@@ -41,7 +41,7 @@ export interface EdgeOptions {
   /** Whether requests are refused because the configuration is too old; without it they never are. */
   isStale?: (() => boolean) | undefined;
   /** In an edge process: whether every change that the main process has acknowledged is in effect here. */
-  word?: { readonly isCurrent: boolean; becomesCurrent(): Promise<boolean> } | undefined;
+  mainChannel?: { readonly isCurrent: boolean; becomesCurrent(): Promise<boolean> } | undefined;
   /** Recognizes requests of scripts; without it there are none. */
   viaHeader?: ViaHeader;
 }

@@ -44,12 +44,12 @@ export class MainChannel implements ChangeFeed {
   #isServing = false;
   #isStopped = false;
   /** The latest `at` of main's messages: changes up to it are in effect here, or main waits for this process. */
-  #wordMs = -Infinity;
+  #contactMs = -Infinity;
   /** Since when everything is read again. */
   #reloadsSinceMs: number | undefined;
   #mainLagSeconds = 0;
   /** Resolves at the next message from main, while requests wait for it. */
-  #nextWord: PromiseWithResolvers<void> | undefined;
+  #nextContact: PromiseWithResolvers<void> | undefined;
   /** The address of main's name server, once this process has joined. */
   dnsAddress = "";
   /** Set by the owner of the metrics. */
@@ -89,7 +89,7 @@ export class MainChannel implements ChangeFeed {
 
   /** Whether every change that main has acknowledged is in effect here. */
   get isCurrent(): boolean {
-    return machineMs() - this.#wordMs < silenceMsMax;
+    return machineMs() - this.#contactMs < silenceMsMax;
   }
 
   /** Asks main. Resolves with true once this process is current, or with false after ten seconds. */
@@ -105,18 +105,18 @@ export class MainChannel implements ChangeFeed {
 
   /** Asks main once for all waiting requests, because many may wait after main has stalled. */
   async #asked(): Promise<void> {
-    if (this.#nextWord === undefined) {
-      this.#nextWord = Promise.withResolvers();
+    if (this.#nextContact === undefined) {
+      this.#nextContact = Promise.withResolvers();
       this.#conversation?.send({ say: "ask" });
     }
-    await this.#nextWord.promise;
+    await this.#nextContact.promise;
   }
 
   get lagSeconds(): number {
-    const wordMs = this.#wordMs + silenceMsMax;
+    const messageDueMs = this.#contactMs + silenceMsMax;
     return Math.max(
       this.#mainLagSeconds,
-      (machineMs() - Math.min(wordMs, this.#reloadsSinceMs ?? wordMs)) / 1000,
+      (machineMs() - Math.min(messageDueMs, this.#reloadsSinceMs ?? messageDueMs)) / 1000,
     );
   }
 
@@ -142,7 +142,7 @@ export class MainChannel implements ChangeFeed {
         this.#isServing = false;
       } catch (error) {
         // Without a main process, nothing can change.
-        if (this.#hasServed && isAbsent(error)) this.#word(triedMs);
+        if (this.#hasServed && isAbsent(error)) this.#noteContact(triedMs);
       }
       await delay(againMs);
     }
@@ -166,7 +166,7 @@ export class MainChannel implements ChangeFeed {
       if (message.do === "join") conversation.send({ say: "ready" });
     };
     // Before `serve`, main would not wait for an answer to the next change.
-    if (this.#isServing && this.#conversation === conversation) this.#word(message.at);
+    if (this.#isServing && this.#conversation === conversation) this.#noteContact(message.at);
     if (message.do === "metrics") unawaited(this.#tellMetrics(message.n, conversation));
     // Main knows what is done here, so this needs no turn.
     else if (message.do === "beat") unawaited(take());
@@ -188,7 +188,7 @@ export class MainChannel implements ChangeFeed {
       case "serve":
         this.#isServing = true;
         this.#hasServed = true;
-        this.#word(message.at);
+        this.#noteContact(message.at);
         this.#serving.resolve();
         return;
       case "change":
@@ -205,11 +205,11 @@ export class MainChannel implements ChangeFeed {
     }
   }
 
-  #word(sentMs: number): void {
-    this.#wordMs = Math.max(this.#wordMs, sentMs);
-    if (!this.isCurrent) return; // it still has something to do; main sends word again
-    this.#nextWord?.resolve();
-    this.#nextWord = undefined;
+  #noteContact(sentMs: number): void {
+    this.#contactMs = Math.max(this.#contactMs, sentMs);
+    if (!this.isCurrent) return; // it still has something to do; main sends a message again
+    this.#nextContact?.resolve();
+    this.#nextContact = undefined;
   }
 
   async #tellMetrics(n: number, conversation: Conversation<FromMain, FromEdge>): Promise<void> {

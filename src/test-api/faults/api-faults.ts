@@ -37,16 +37,20 @@ export interface Met {
 }
 
 /** Selects the fault of a call. With `isRead` (the body was read), only among faults with conditions on the body. */
-export function meetApiFault(faults: FaultRules<ApiFault>, call: SeenCall, isRead: boolean): Met | undefined {
-  const struck = faults.strike(({ on }) => (on.body !== undefined) === isRead && fits(on, call));
-  if (struck === undefined) return undefined;
-  const { then } = struck.fault;
+export function applyApiFault(
+  faults: FaultRules<ApiFault>,
+  call: SeenCall,
+  isRead: boolean,
+): Met | undefined {
+  const applied = faults.apply(({ on }) => (on.body !== undefined) === isRead && fits(on, call));
+  if (applied === undefined) return undefined;
+  const { then } = applied.fault;
   const { delayMs = 0 } = then;
   const [least, most] = typeof delayMs === "number" ? [delayMs, delayMs] : delayMs;
   return {
-    id: struck.id,
+    id: applied.id,
     then,
-    delayMs: least === most ? least : Math.round(least + struck.chance("delays") * (most - least)),
+    delayMs: least === most ? least : Math.round(least + applied.chance("delays") * (most - least)),
   };
 }
 

@@ -18,9 +18,9 @@ export function scriptOf(owner: string): { accountId: string; script: string } |
 
 /** Applies faults to runs of scripts. */
 export const cellFaults =
-  (faults: FaultRules<CellsFault>): NonNullable<CellsUnderTest["meet"]> =>
+  (faults: FaultRules<CellsFault>): NonNullable<CellsUnderTest["faultFor"]> =>
   ({ owner }) => {
     if (faults.isEmpty) return undefined;
     const name = scriptOf(owner)?.script;
-    return faults.strike(({ script }) => script === undefined || script === name)?.fault.then;
+    return faults.apply(({ script }) => script === undefined || script === name)?.fault.then;
   };

@@ -28,15 +28,15 @@ export const dnsFaults =
     if (faults.isEmpty) return false;
     const query = readQuery(message, message.length);
     if (query === undefined || query.questionEnd === headerBytes) return false;
-    const struck = faults.strike(
+    const applied = faults.apply(
       ({ name, type, then }) =>
         (name === undefined || nameKey(name) === query.name) &&
         (type === undefined || types[type] === query.type) &&
         // Over TCP an answer is never truncated.
         !(then === "truncate" && isTcp),
     );
-    if (struck === undefined) return false;
-    const { then } = struck.fault;
+    if (applied === undefined) return false;
+    const { then } = applied.fault;
     if (typeof then === "object") setTimeout(goOn, then.delayMs).unref();
     else if (then === "drop") send(undefined);
     else if (then === "truncate") send(answerOf(query, message, rcodes.noError, flags.tc));

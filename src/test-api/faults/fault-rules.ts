@@ -29,8 +29,8 @@ interface Rule<F> {
   hits: number;
 }
 
-/** A fault that hits a call. */
-export interface Struck<F> {
+/** A fault that applies to a call, or to other work. */
+export interface AppliedFault<F> {
   id: string;
   fault: F;
   /** A number from 0 to 1, derived from the seed, the fault and the number of the match. */
@@ -84,7 +84,7 @@ export class FaultRules<F extends Selected> {
   }
 
   /** Returns the newest fault that `fits` accepts and whose selection applies, and counts the hit. */
-  strike(fits: (fault: F) => boolean): Struck<F> | undefined {
+  apply(fits: (fault: F) => boolean): AppliedFault<F> | undefined {
     for (const rule of this.#rules) {
       if (!fits(rule.fault)) continue;
       const fitting = ++rule.fitting;

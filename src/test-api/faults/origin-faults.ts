@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { FaultRules, Struck } from "./fault-rules.ts";
+import type { FaultRules, AppliedFault } from "./fault-rules.ts";
 import { milliseconds, selection } from "./fault-rules.ts";
 
 const bytes = z.int().min(0).max(1_000_000_000);
@@ -22,14 +22,14 @@ export const OriginFaultSchema = z.strictObject({
 export type OriginFault = z.output<typeof OriginFaultSchema>;
 
 /** The fault of a request to an origin. */
-export function meetOriginFault(
+export function applyOriginFault(
   faults: FaultRules<OriginFault>,
   asked: { url: URL; address: string; isVerified: boolean },
-): Struck<OriginFault> | undefined {
+): AppliedFault<OriginFault> | undefined {
   const isOf = ({ host, address, then }: OriginFault): boolean =>
     (host === undefined || host.toLowerCase() === asked.url.hostname || host === asked.url.host) &&
     (address === undefined || address === asked.address) &&
     // A wrong certificate matters only where the edge verifies certificates.
     (typeof then !== "string" || !then.startsWith("tls-") || asked.isVerified);
-  return faults.strike(isOf);
+  return faults.apply(isOf);
 }

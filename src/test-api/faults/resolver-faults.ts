@@ -18,14 +18,14 @@ export type ResolverFault = z.output<typeof ResolverFaultSchema>;
 const codes = { nxdomain: "ENOTFOUND", servfail: "EAI_AGAIN", timeout: "ETIMEOUT" };
 
 /** The addresses of a fault; undefined if the real resolver must be asked. Throws the error of a failing lookup. */
-export async function meetResolverFault(
+export async function applyResolverFault(
   faults: FaultRules<ResolverFault>,
   asked: string,
 ): Promise<string[] | undefined> {
   const plain = (name: string): string => name.toLowerCase().replace(/\.$/, "");
-  const struck = faults.strike(({ name }) => name === undefined || plain(name) === plain(asked));
-  if (struck === undefined) return undefined;
-  const { then } = struck.fault;
+  const applied = faults.apply(({ name }) => name === undefined || plain(name) === plain(asked));
+  if (applied === undefined) return undefined;
+  const { then } = applied.fault;
   if (Array.isArray(then)) return then;
   if (typeof then === "string")
     throw Object.assign(new Error(`a fault of the test kit: ${then} for ${asked}`), { code: codes[then] });

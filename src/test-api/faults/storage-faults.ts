@@ -31,13 +31,13 @@ export class FaultyWrites implements WriteHooks {
   }
 
   async around<T>(work: () => Promise<T>, changes: readonly Change[]): Promise<T> {
-    const ms = this.#meet("rows");
+    const ms = this.#delayOf("rows");
     if (ms > 0) await delay(ms);
     return this.#next.around(work, changes);
   }
 
   direct<T>(work: () => T): T {
-    const ms = this.#meet("rows");
+    const ms = this.#delayOf("rows");
     // Blocks the thread, as a slow disk would: SQLite writes in this thread.
     if (ms > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
     return this.#next.direct(work);
@@ -45,16 +45,16 @@ export class FaultyWrites implements WriteHooks {
 
   /** Called before the bytes of an image, an asset or a large value are written. */
   readonly blob = async (): Promise<void> => {
-    const ms = this.#meet("blobs");
+    const ms = this.#delayOf("blobs");
     if (ms > 0) await delay(ms);
   };
 
   /** Returns the delay of a write in milliseconds. Throws if a fault makes the write fail. */
-  #meet(what: "rows" | "blobs"): number {
+  #delayOf(what: "rows" | "blobs"): number {
     if (this.#faults.isEmpty || this.#own.getStore() === true) return 0;
-    const struck = this.#faults.strike(({ of }) => of === undefined || of === what);
-    if (struck === undefined) return 0;
-    const { then } = struck.fault;
+    const applied = this.#faults.apply(({ of }) => of === undefined || of === what);
+    if (applied === undefined) return 0;
+    const { then } = applied.fault;
     if (typeof then === "object") return then.delayMs;
     const message = `a fault of the test kit: the storage is ${then}`;
     if (then === "full") throw Object.assign(new Error(message), { code: "ENOSPC" });

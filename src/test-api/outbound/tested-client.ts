@@ -3,8 +3,8 @@ import { VisitorError, visitorErrors } from "../../edge/http/errors.ts";
 import type { ClientRequest, OriginClient, AnswerReceiver } from "../../edge/origin-client/exchange.ts";
 import type { Tested } from "../../edge/origin/under-test.ts";
 import { AlteredAnswer } from "../faults/altered-answer.ts";
-import type { FaultRules, Struck } from "../faults/fault-rules.ts";
-import { meetOriginFault, type OriginFault } from "../faults/origin-faults.ts";
+import type { FaultRules, AppliedFault } from "../faults/fault-rules.ts";
+import { applyOriginFault, type OriginFault } from "../faults/origin-faults.ts";
 import { NotedAnswer } from "./noted-answer.ts";
 import type { NotedRequest, TestedOutbound } from "./outbound.ts";
 
@@ -46,9 +46,9 @@ export class TestedClient implements OriginClient {
     const answer = new NotedAnswer(receiver, noted);
     if (answer.isOver) return;
     const asked: Asked = { request, url, noted, answer };
-    const struck = meetOriginFault(faults, { url, address, isVerified: tls?.isVerified === true });
-    if (struck === undefined) this.#goOn(asked, answer);
-    else this.#fail(asked, struck);
+    const applied = applyOriginFault(faults, { url, address, isVerified: tls?.isVerified === true });
+    if (applied === undefined) this.#goOn(asked, answer);
+    else this.#fail(asked, applied);
   }
 
   /** Sends the request to the test, if it has an answer; otherwise to the destination, if that is allowed. */
@@ -82,10 +82,10 @@ export class TestedClient implements OriginClient {
     return this.#to.who === "script" ? url.hostname : this.#to.address;
   }
 
-  #fail(asked: Asked, struck: Struck<OriginFault>): void {
+  #fail(asked: Asked, applied: AppliedFault<OriginFault>): void {
     const { noted, answer } = asked;
-    const { then } = struck.fault;
-    noted.fault = struck.id;
+    const { then } = applied.fault;
+    noted.fault = applied.id;
     if (typeof then !== "string") {
       if ("status" in then) {
         noted.answeredBy = "fault";
@@ -93,7 +93,7 @@ export class TestedClient implements OriginClient {
         answer.end("A fault of the test kit", []);
       } else if ("latencyMs" in then) {
         const { latencyMs, jitterMs = 0 } = then;
-        const ms = latencyMs + Math.round(struck.chance("jitters") * jitterMs);
+        const ms = latencyMs + Math.round(applied.chance("jitters") * jitterMs);
         setTimeout(() => answer.isOver || this.#goOn(asked, answer), ms).unref();
       } else this.#goOn(asked, new AlteredAnswer(answer, then));
       return;

@@ -3,7 +3,7 @@ import { Origins } from "../../edge/origin/origins.ts";
 import { placeholder, type OriginHooks } from "../../edge/origin/under-test.ts";
 import type { EdgeSettings } from "../../edge/http/settings.ts";
 import type { TestFaults } from "../faults/faults.ts";
-import { meetResolverFault } from "../faults/resolver-faults.ts";
+import { applyResolverFault } from "../faults/resolver-faults.ts";
 import { isThisMachine, type TestedOutbound } from "./outbound.ts";
 import { refusal, TestedClient } from "./tested-client.ts";
 
@@ -22,7 +22,7 @@ export function testedOrigins(
   };
   return {
     async lookUp(name) {
-      const answered = faults.resolver.isEmpty ? undefined : await meetResolverFault(faults.resolver, name);
+      const answered = faults.resolver.isEmpty ? undefined : await applyResolverFault(faults.resolver, name);
       if (answered !== undefined) return answered;
       return outbound.blocks(name) ? [placeholder] : undefined;
     },
