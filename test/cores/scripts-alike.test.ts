@@ -445,3 +445,19 @@ it("a WebSocket to a script that fetches from its zone's origin", async () => {
     socket.close();
   }
 });
+
+it("the API counts the runs of a customer, whichever process ran them", async () => {
+  for (const node of Object.values(nodes)) {
+    const { calls } = node;
+    const path = `/accounts/${calls.account}/edge/dispatch/namespaces/customers/usage`;
+    const requests = async (): Promise<number> => {
+      const { result } = (await node.call("GET", path)) as {
+        result: { script_name: string; requests: number }[];
+      };
+      return result.find(({ script_name: name }) => name === "bob")?.requests ?? 0;
+    };
+    const before = await requests();
+    for (let i = 0; i < 6; i++) expect((await calls.ask("caller", "/to/bob")).status).toBe(200);
+    await expect.poll(requests, { timeout: 10_000 }).toBeGreaterThanOrEqual(before + 6);
+  }
+});

@@ -1,7 +1,6 @@
 import { capability } from "../../capability.ts";
 import { together } from "../../control/api/operation.ts";
 import { processes } from "../../platform/capability-processes.ts";
-import { unawaited } from "../../platform/util/uncaught.ts";
 import { sandbox } from "../../sandbox/capability.ts";
 import { accounts } from "../../control/accounts/capability.ts";
 import { zones } from "../../control/zones/capability.ts";
@@ -16,9 +15,6 @@ import { DispatchUsage } from "./usage.ts";
 import { declaration } from "./declaration.ts";
 import { namespaceErrors } from "../scripts/namespaces/errors.ts";
 import { namespaceErrorCodes } from "./api-errors.ts";
-
-/** Cells keep their counts until they are asked, and take them along when they end. */
-const collectEveryMs = 1000;
 
 /** Namespaces of customers' scripts. */
 export const dispatch = capability({
@@ -36,10 +32,9 @@ export const dispatch = capability({
     };
   },
   operations: together([...dispatchOperations, usageOperation]),
-  async run({ customerRuns }) {
-    const timer = setInterval(() => unawaited(customerRuns.collect()), collectEveryMs).unref();
-    return async () => clearInterval(timer);
-  },
+  // Edge processes have no work of their own, but they run scripts.
+  load: ({ customerRuns }) => customerRuns.start(),
+  close: ({ customerRuns }) => customerRuns.stop(),
   reset: ({ customerUsage }) => customerUsage.reset(),
   errors: [{ title: "Dispatch namespaces", errors: namespaceErrors, codes: namespaceErrorCodes }],
   bindings: ({ namespaces }) => ({

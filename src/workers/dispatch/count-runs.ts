@@ -1,10 +1,13 @@
 import type { ProcessNotes } from "../../platform/processes/notes.ts";
 import type { OwnProcess } from "../../platform/processes/own-process.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
 import type { CustomerRuns, DispatchTally } from "../../sandbox/dispatches/tally.ts";
 import { scriptOfOwner } from "../scripts/runtime-script.ts";
 import type { DispatchUsage } from "./usage.ts";
 
 const topic = "runs of customers";
+/** Cells keep their counts until they are asked, and take them along when they end. */
+const collectEveryMs = 1000;
 
 /** Collects the counts of this process. Edge processes tell theirs to main, which answers the API. */
 export class CustomerRunCounts {
@@ -24,6 +27,16 @@ export class CustomerRunCounts {
     this.#notes = notes;
     this.#isEdge = role === "edge";
     notes.on<[string, CustomerRuns][]>(topic, (counts) => this.#add(counts));
+  }
+
+  #timer: NodeJS.Timeout | undefined;
+
+  start(): void {
+    this.#timer = setInterval(() => unawaited(this.collect()), collectEveryMs).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
   }
 
   #add(counts: readonly [owner: string, CustomerRuns][]): void {
