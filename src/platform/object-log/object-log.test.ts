@@ -16,6 +16,7 @@ import { FolderArchive } from "../storage/archive/folder.ts";
 import { copyDatabase } from "../storage/live-files/copy-database.ts";
 import { Catalog } from "./catalog.ts";
 import { prepareObject, writeObjects } from "./history.ts";
+import { ownOrder, type LogOrder } from "./log-order.ts";
 import { ObjectLog } from "./object-log.ts";
 import { reconcile } from "./reconcile.ts";
 import { segmentsIn } from "./segment.ts";
@@ -32,7 +33,7 @@ let files: FolderArchive;
 const objects = () => join(folder, "objects");
 const path = () => join(objects(), namespace, name);
 
-async function begin(): Promise<void> {
+async function begin(change: (order: LogOrder) => LogOrder = (order) => order): Promise<void> {
   files = new FolderArchive(join(folder, "store"));
   catalog = new Catalog(join(folder, "catalog.db"));
   await reconcile(catalog, files);
@@ -40,6 +41,7 @@ async function begin(): Promise<void> {
     folder: objects(),
     catalog,
     files,
+    order: change(ownOrder(catalog)),
     ready: async () => {},
     everyMs: 50,
     logger: pino({ level: "silent" }),
@@ -128,6 +130,30 @@ it("finds the catalog again in the store, and goes on after a kill without a new
   expect(catalog.files()).toHaveLength(bases);
   await log.flush(namespace, id);
   expect(await numbersAt(log.stamps.next())).toEqual(upTo(5));
+  database.close();
+});
+
+it("restores an object whose entries were added twice, because the answer to the first time was lost", async () => {
+  await end();
+  let isLost = false;
+  await begin((order) => ({
+    ...order,
+    async add(...given) {
+      await order.add(...given);
+      if (!isLost) return;
+      isLost = false;
+      throw new Error("no answer");
+    },
+  }));
+  const database = open();
+  for (let n = 0; n < 5; n++) insert(database, n);
+  await log.flush(namespace, id);
+  const before = catalog.segments().length;
+  isLost = true;
+  for (let n = 5; n < 10; n++) insert(database, n);
+  await log.flush(namespace, id);
+  expect(catalog.segments().length).toBeGreaterThan(before + 1);
+  expect(await numbersAt(log.stamps.next())).toEqual(upTo(9));
   database.close();
 });
 

@@ -44,6 +44,7 @@ export async function writeState(
     await writeBase(target, files, base);
     const frames: Entry[] = [];
     let last: { salt: string; next: number } | undefined;
+    let applied: Stamp = base.start;
     for (const path of catalog.segmentsOf(file, base.start, at))
       for (const entry of await readSegment(files, path)) {
         if (!isOf(entry, file) || entry.stamp <= base.start || entry.stamp > at) continue;
@@ -52,7 +53,9 @@ export async function writeState(
           takesEarlier();
           return true;
         }
-        if (entry.kind !== "frames") continue;
+        // A node that cannot know whether PostgreSQL has added its segment adds the entries once more.
+        if (entry.kind !== "frames" || entry.stamp <= applied) continue;
+        applied = entry.stamp;
         const { salt, first, pageBytes, pages } = entry as Required<Entry>;
         if (last !== undefined && first !== (salt === last.salt ? last.next : 1) && first !== 1)
           throw damaged(path, "does not continue the segment before it");
