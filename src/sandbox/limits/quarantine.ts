@@ -40,16 +40,16 @@ export class Quarantine {
   readonly #recentCounts = new LRUCache<string, number>({ ...entriesMax(10_000), ttl: historyMs });
   readonly #runsToTrust: number;
   #revision = 0;
-  readonly #tell: (news: QuarantineNews) => void;
+  readonly #send: (news: QuarantineNews) => void;
 
-  /** `tell` sends this process's findings to the other processes. */
-  constructor(runsToTrust: number, tell: (news: QuarantineNews) => void = () => {}) {
+  /** `send` passes this process's findings to the other processes. */
+  constructor(runsToTrust: number, send: (news: QuarantineNews) => void = () => {}) {
     this.#runsToTrust = runsToTrust;
-    this.#tell = tell;
+    this.#send = send;
   }
 
   /** Applies a finding of another process. */
-  hear(news: QuarantineNews): void {
+  receive(news: QuarantineNews): void {
     if (news.is === "suspect") this.#suspect(news.owner, news.requests);
     else if (news.is === "culprit") this.#convict(news.owner);
     else this.#release(news.owner);
@@ -98,7 +98,7 @@ export class Quarantine {
   add(owner: string, concurrentRequests = 1): void {
     if (this.#records.has(owner)) return;
     this.#suspect(owner, concurrentRequests);
-    this.#tell({ is: "suspect", owner, requests: concurrentRequests });
+    this.#send({ is: "suspect", owner, requests: concurrentRequests });
   }
 
   #suspect(owner: string, concurrentRequests: number): void {
@@ -113,7 +113,7 @@ export class Quarantine {
   /** The owner's run was alone in a cell that died. Each fault doubles the number of good runs needed. */
   recordFault(owner: string): void {
     this.#convict(owner);
-    this.#tell({ is: "culprit", owner });
+    this.#send({ is: "culprit", owner });
   }
 
   #convict(owner: string): void {
@@ -137,7 +137,7 @@ export class Quarantine {
     const record = this.#records.get(owner);
     if (record === undefined || ++record.goodRuns < record.runsNeeded) return;
     this.#release(owner);
-    this.#tell({ is: "trusted", owner });
+    this.#send({ is: "trusted", owner });
   }
 
   #release(owner: string): void {

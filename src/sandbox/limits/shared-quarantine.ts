@@ -11,7 +11,7 @@ export function sharedQuarantine(kind: string, runsToTrust: number, notes: Proce
   const quarantine = new Quarantine(runsToTrust, (news) => unawaited(notes.tell(topic, { news })));
   notes.on<{ news: QuarantineNews } | { state: QuarantineState }>(topic, (note, relay) => {
     if ("state" in note) quarantine.adopt(note.state);
-    else quarantine.hear(note.news);
+    else quarantine.receive(note.news);
     relay();
   });
   notes.forJoiners(topic, () => ({ state: quarantine.state }));

@@ -28,7 +28,7 @@ interface Resolution {
   isLasting: boolean;
 }
 /** With the script's code, at the first dispatch to it. */
-type Told = Resolution & { code?: Loadable | undefined };
+type CachedResolution = Resolution & { code?: Loadable | undefined };
 const resolutions = new Map<string, Resolution & { generation: string }>();
 const resolutionsMax = 20_000;
 
@@ -36,7 +36,7 @@ const resolutionsMax = 20_000;
 interface Child {
   run: string;
   outbound: string;
-  resolution: Told;
+  resolution: CachedResolution;
 }
 const children = new Map<string, Child>();
 /** Dispatched runs that were answered: work that they left running may make requests for a while. */
@@ -139,7 +139,7 @@ const keyOf = (caller: Dispatcher | undefined, { binding, options }: Dispatched)
   `${caller?.script} ${binding} ${options}`;
 
 /** The cached target of a dispatch, if it is still valid. */
-function known(caller: Dispatcher | undefined, dispatched: Dispatched): Told | undefined {
+function known(caller: Dispatcher | undefined, dispatched: Dispatched): CachedResolution | undefined {
   const resolution = resolutions.get(keyOf(caller, dispatched));
   // A target that is no longer loaded is resolved again: the gateway keeps code only for a while.
   if (resolution === undefined || resolution.generation !== caller?.generation || !isLoaded(resolution.id))
@@ -151,9 +151,9 @@ async function resolve(
   caller: Dispatcher | undefined,
   dispatched: Dispatched,
   env: SystemEnv,
-): Promise<Told> {
+): Promise<CachedResolution> {
   const { binding, options } = dispatched;
-  const found: Told = { ...(await ask(dispatched, env)), binding, options };
+  const found: CachedResolution = { ...(await ask(dispatched, env)), binding, options };
   if (caller !== undefined && found.isLasting) {
     if (resolutions.size >= resolutionsMax) resolutions.clear();
     const { code: _, ...resolution } = found;
@@ -165,7 +165,7 @@ async function resolve(
 async function ask(
   { run, binding, options, outbound }: Dispatched,
   env: SystemEnv,
-): Promise<Omit<Told, "binding" | "options">> {
+): Promise<Omit<CachedResolution, "binding" | "options">> {
   const response = await env.GATEWAY.fetch("http://gateway/dispatch", {
     headers: {
       [cellHeaders.control]: env.SECRET,

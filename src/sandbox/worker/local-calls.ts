@@ -35,7 +35,7 @@ const answerMs = 8000;
 let resets = 0;
 
 /** Calls in this cell that were not reported to the gateway yet. */
-let untold = 0;
+let unreported = 0;
 
 /** A run that a call in this cell has begun. */
 interface LocalRun {
@@ -101,8 +101,8 @@ async function ask(
   made: number,
   env: SystemEnv,
 ): Promise<ObjectGrant | undefined> {
-  const all = untold;
-  untold = 0;
+  const all = unreported;
+  unreported = 0;
   const response = await env.GATEWAY.fetch(`http://gateway/object-grant?made=${made}&all=${all}`, {
     headers: {
       [cellHeaders.control]: env.SECRET,
@@ -124,7 +124,7 @@ export async function runLocally<T>(
 ): Promise<T> {
   const token = `local.${crypto.randomUUID()}`;
   runs.set(token, { call, event: { ...grant, run: token } });
-  untold++;
+  unreported++;
   try {
     return await use(token, callers.get(call.run)?.visitor);
   } finally {
