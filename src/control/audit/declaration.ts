@@ -19,6 +19,6 @@ export const declaration = declare({
   },
   migrations: {
     "0025-audit-logs": async () => (await import("./migrations/0025-audit-logs.ts")).auditLogs,
-    "0027-audit-log-key": async () => (await import("./migrations/0027-audit-log-key.ts")).auditLogKey,
+    "0032-audit-log-key": async () => (await import("./migrations/0032-audit-log-key.ts")).auditLogKey,
   },
 });
