@@ -157,6 +157,32 @@ it("restores an object whose entries were added twice, because the answer to the
   database.close();
 });
 
+it("restores an object whose node was killed after its entries were added, and shipped them again", async () => {
+  await end();
+  let isKilled = false;
+  await begin((order) => ({
+    ...order,
+    async add(...given) {
+      await order.add(...given);
+      if (isKilled) await new Promise(() => {}); // before it can note what is shipped
+    },
+  }));
+  const database = open();
+  for (let n = 0; n < 5; n++) insert(database, n);
+  await log.flush(namespace, id);
+  const before = catalog.segments().length;
+  isKilled = true;
+  for (let n = 5; n < 10; n++) insert(database, n);
+  await vi.waitFor(() => expect(catalog.segments().length).toBe(before + 1));
+  catalog.close();
+  log.unfollow([namespace]);
+  await begin();
+  for (let n = 10; n < 12; n++) insert(database, n);
+  await log.flush(namespace, id);
+  expect(await numbersAt(log.stamps.next())).toEqual(upTo(11));
+  database.close();
+});
+
 it("copies large databases, and what is written meanwhile", async () => {
   const database = open();
   for (let n = 0; n < 20; n++) insert(database, n, 100_000);

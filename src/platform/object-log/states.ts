@@ -57,10 +57,16 @@ export async function writeState(
         if (entry.kind !== "frames" || entry.stamp <= applied) continue;
         applied = entry.stamp;
         const { salt, first, pageBytes, pages } = entry as Required<Entry>;
-        if (last !== undefined && first !== (salt === last.salt ? last.next : 1) && first !== 1)
+        const frameBytes = frameHeaderBytes + pageBytes;
+        const expected = salt === last?.salt ? last.next : 1;
+        if (last !== undefined && first > expected)
           throw damaged(path, "does not continue the segment before it");
-        last = { salt, next: first + entry.bytes.length / (frameHeaderBytes + pageBytes) };
-        frames.push(entry);
+        // A node that was killed before it could note what is shipped has shipped frames again.
+        const bytes =
+          last === undefined ? entry.bytes : entry.bytes.subarray((expected - first) * frameBytes);
+        if (bytes.length === 0) continue;
+        last = { salt, next: first + entry.bytes.length / frameBytes };
+        frames.push({ ...entry, bytes });
         if (pages !== 0) await apply(target, frames.splice(0));
       }
     return true;
