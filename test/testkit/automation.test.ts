@@ -215,6 +215,8 @@ describe("wrangler", () => {
     const { code, output } = await deploy();
     expect([code, output]).toEqual([1, expect.stringContaining("only partially updated")]);
     expect([await versions(), await crons()]).toEqual([1, 0]);
+    expect((await deploy()).code).toBe(0);
+    expect(await crons()).toBe(1);
   });
 
   it("leaves a script without its schedules when the token expires after the upload", async () => {

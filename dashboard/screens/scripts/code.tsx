@@ -8,8 +8,8 @@ import { FormDialog } from "../../parts/form-dialog.tsx";
 import { ActionForm, SelectField, TextField } from "../../parts/form.tsx";
 import { Notice } from "../../parts/layout.tsx";
 import { Bars, Failure } from "../../parts/states.tsx";
-import { formOf } from "./folder.ts";
-import { FolderField, refusalOf, type FolderCode } from "./folder-field.tsx";
+import { formOf, refusalOf, type FolderCode } from "./folder.ts";
+import { FolderField } from "./folder-field.tsx";
 import { uploadOf, useCode, type Code } from "./modules.ts";
 import { shortId, type ScriptPlace } from "./script.ts";
 

@@ -1,19 +1,8 @@
 import { useId, useState } from "preact/hooks";
 import { bytes, plural } from "../../core/format.ts";
 import { SelectField } from "../../parts/form.tsx";
-import {
-  chosenFiles,
-  droppedFiles,
-  mainsOf,
-  modulesOf,
-  type FolderFile,
-  type FolderModules,
-} from "./folder.ts";
-
-/** Modules from a folder, and the main one of them. */
-export interface FolderCode extends FolderModules {
-  main: string;
-}
+import { droppedFiles } from "./dropped-files.ts";
+import { chosenFiles, mainsOf, modulesOf, type FolderCode, type FolderFile } from "./folder.ts";
 
 const shownMax = 12;
 
@@ -97,11 +86,3 @@ function Found({ value, onChange }: { value: FolderCode; onChange: FolderFieldPr
     </>
   );
 }
-
-/** The reason why modules cannot be uploaded yet. */
-export const refusalOf = (code: FolderCode | undefined): string | undefined =>
-  code === undefined
-    ? "choose a folder"
-    : code.main === ""
-      ? "the folder has no module of JavaScript"
-      : undefined;

@@ -4,7 +4,9 @@ export interface FolderFile {
   file: File;
 }
 
-const filesMax = 1000;
+/** As many as a version may have modules. One more is kept, to tell that there are too many. */
+export const filesMax = 1000;
+export const isDependency = (path: string): boolean => /(^|\/)(node_modules|\.git)(\/|$)/.test(path);
 /** The content types that the API knows modules by. */
 const types: Readonly<Record<string, string>> = {
   js: "application/javascript+module",
@@ -31,6 +33,13 @@ const isSkipped = (path: string): boolean =>
 export interface FolderModules {
   modules: FolderFile[];
   skipped: string[];
+  /** Whether there are more files than are shown here. */
+  isTooLarge: boolean;
+}
+
+/** Modules from a folder, and the main one of them. */
+export interface FolderCode extends FolderModules {
+  main: string;
 }
 
 export function modulesOf(files: readonly FolderFile[]): FolderModules {
@@ -41,6 +50,7 @@ export function modulesOf(files: readonly FolderFile[]): FolderModules {
       file: new File([file], path, { type: types[endingOf(path)]! }),
     })),
     skipped: files.filter((each) => !isModule(each)).map(({ path }) => path),
+    isTooLarge: files.length > filesMax,
   };
 }
 
@@ -55,6 +65,16 @@ export function mainsOf(modules: readonly FolderFile[]): string[] {
     .toSorted((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
 }
 
+/** The reason why modules cannot be uploaded yet. */
+export const refusalOf = (code: FolderCode | undefined): string | undefined =>
+  code === undefined
+    ? "choose a folder"
+    : code.isTooLarge
+      ? "the folder has more than 1,000 files: choose the folder of the build"
+      : code.main === ""
+        ? "the folder has no module of JavaScript"
+        : undefined;
+
 /** The form of an upload of modules. */
 export function formOf(metadata: object, modules: readonly FolderFile[]): FormData {
   const form = new FormData();
@@ -64,44 +84,18 @@ export function formOf(metadata: object, modules: readonly FolderFile[]): FormDa
 }
 
 /** The files of a choice. Those of a folder have paths that begin with its name. */
-export const chosenFiles = (list: FileList): FolderFile[] =>
-  withoutRoot([...list].map((file) => ({ path: file.webkitRelativePath || file.name, file })));
-
-/** The files that were dropped, and those in dropped folders. */
-export async function droppedFiles({ items }: DataTransfer): Promise<FolderFile[]> {
-  const entries = [...items].flatMap((item) => item.webkitGetAsEntry() ?? []);
-  const files: FolderFile[] = [];
-  for (const entry of entries) await collect(entry, files);
-  return withoutRoot(files);
-}
-
-async function collect(entry: FileSystemEntry, files: FolderFile[]): Promise<void> {
-  const path = entry.fullPath.replace(/^\//, "");
-  // Not `isSkipped`: a skipped file is named, but a folder of dependencies is not even read.
-  if (files.length >= filesMax || /(^|\/)(node_modules|\.git)$/.test(path)) return;
-  if (entry.isFile) {
-    const file = await new Promise<File>((resolve, reject) => {
-      (entry as FileSystemFileEntry).file(resolve, reject);
-    });
-    files.push({ path, file });
-    return;
-  }
-  const reader = (entry as FileSystemDirectoryEntry).createReader();
-  for (;;) {
-    // Each answer has some of the entries; the last one is empty.
-    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => {
-      reader.readEntries(resolve, reject);
-    });
-    if (some.length === 0) return;
-    for (const each of some) await collect(each, files);
-  }
-}
+export const chosenFiles = (list: Iterable<File & { webkitRelativePath?: string }>): FolderFile[] =>
+  withoutRoot(
+    [...list]
+      .map((file) => ({ path: file.webkitRelativePath || file.name, file }))
+      .filter(({ path }) => !isDependency(path)),
+  );
 
 /** Paths without the folder that all of them are in. */
-function withoutRoot(files: readonly FolderFile[]): FolderFile[] {
+export function withoutRoot(files: readonly FolderFile[]): FolderFile[] {
   const root = files[0]?.path.split("/", 1)[0];
   const isShared = files.every(({ path }) => path.startsWith(`${root}/`));
   return files
-    .slice(0, filesMax)
+    .slice(0, filesMax + 1)
     .map(({ path, file }) => ({ path: isShared ? path.slice(root!.length + 1) : path, file }));
 }

@@ -13,8 +13,8 @@ import { Page, Time } from "../../parts/layout.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
 import { Tabs } from "../../parts/tabs.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
-import { formOf } from "./folder.ts";
-import { FolderField, refusalOf, type FolderCode } from "./folder-field.tsx";
+import { formOf, refusalOf, type FolderCode } from "./folder.ts";
+import { FolderField } from "./folder-field.tsx";
 import { one, type Script } from "./script.ts";
 
 const addressOf = (account: string, { id }: Pick<Script, "id">): string =>
