@@ -34,6 +34,19 @@ describe("the resources of a seed", () => {
     ]);
   });
 
+  it("names modules by their paths from the folder of the main module, also if that is the seed's", () => {
+    mkdirSync(join(folder, "lib"), { recursive: true });
+    for (const file of ["index.js", "lib/vat.js"]) writeFileSync(join(folder, file), "export default {};");
+    const found = resources({
+      zones: { "shop.example": { snippets: { vat: "lib/vat.js" } } },
+      scripts: { shop: { main: "index.js", modules: ["lib/vat.js"] } },
+    });
+    const names = (value: unknown): string[] =>
+      (value as { modules: { name: string }[] }).modules.map(({ name }) => name);
+    expect(names(found["script"]![0]!["value"])).toEqual(["index.js", "lib/vat.js"]);
+    expect(names(found["snippet"]![0]!["value"])).toEqual(["vat.js"]);
+  });
+
   it("reads modules, and values of keys, from files", () => {
     mkdirSync(join(folder, "code/lib"), { recursive: true });
     mkdirSync(join(folder, "prices/eu"), { recursive: true });

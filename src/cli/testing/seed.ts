@@ -126,7 +126,7 @@ class SeedReader {
       const at = [...where, "snippets", snippet];
       this.#add(
         "snippet",
-        { name: snippet, main_module: basename(path), modules: [this.#module(path, ".", at)] },
+        { name: snippet, main_module: basename(path), modules: [this.#module(path, dirname(path), at)] },
         at,
         name,
       );
@@ -237,7 +237,7 @@ class SeedReader {
         where,
         `Expected a file with ${Object.keys(contentTypes).join(", ")} but received ${path}`,
       );
-    const name = from === "." ? basename(path) : relative(from, path).split(sep).join("/");
+    const name = relative(from, path).split(sep).join("/");
     return { name, content_type: type, content: describeBytes(this.#read(path, where)) };
   }
 
