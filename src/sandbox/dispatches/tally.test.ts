@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
-import { CellError } from "../errors.ts";
+import { CellError, CellFault } from "../errors.ts";
 import type { CellScript } from "../process/script.ts";
 import { DispatchTally } from "./tally.ts";
 
@@ -22,6 +22,17 @@ it("counts the runs of customers, and neither trial starts nor other scripts", a
   const { lastFault } = counts[0]![1];
   expect(lastFault).toMatch(/^no stock/);
   expect(lastFault!.length).toBeLessThanOrEqual(120);
+});
+
+it.each([
+  [true, 1],
+  [false, 0],
+])("a death of the cell is a fault of a customer whose run is suspect: %s", async (isSuspect, faults) => {
+  const tally = new DispatchTally();
+  const cause = new CellFault("memory", isSuspect);
+  tally.ran(script({}));
+  tally.failed(script({}), new CellError(isSuspect ? "memory" : "crashed", "It ended.", { cause }));
+  expect(await tally.take()).toMatchObject([["script a/n/busy 7", { requests: 1, faults }]]);
 });
 
 it("has no more of a message in memory than it shows", async () => {

@@ -1,5 +1,5 @@
 import type { Cell } from "../cell.ts";
-import { CellError } from "../errors.ts";
+import { CellError, CellFault } from "../errors.ts";
 import type { CellRun } from "../gateway/cell-run.ts";
 import { askDispatches } from "./ask.ts";
 import type { RunMetadata } from "../protocol.ts";
@@ -54,10 +54,11 @@ export class DispatchTally {
     if (isCounted(script)) this.#of(script.owner).requests++;
   }
 
-  /** Such a run has failed. Refusals for lack of room are no faults of the script. */
+  /** Such a run has failed. Refusals for lack of room, and deaths of its cell by others, are no faults of the script. */
   failed(script: CellScript, error: unknown): void {
     if (!isCounted(script) || !(error instanceof CellError)) return;
     if (error.kind === "overloaded" || error.kind === "unavailable") return;
+    if (error.cause instanceof CellFault && !error.cause.isSuspect) return;
     const count = this.#of(script.owner);
     const thrown = error.kind === "exception" ? (error.cause as { name?: string } | undefined) : undefined;
     count.faults++;
