@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { startSelvedge, type Selvedge } from "../../src/testkit/start-selvedge.ts";
-import { deploy } from "./helpers.ts";
+import { call, deploy } from "./helpers.ts";
 
 let edge: Selvedge;
 beforeAll(async () => {
@@ -123,4 +123,27 @@ it("shows the runs of a script that begin after it is watched", async () => {
     },
   ]);
   await expect(logs.runs(3, 50)).rejects.toThrow("Expected 3 runs of talker within 50 ms, and there were 2");
+});
+
+it("a reset forgets the usage of customers, whose scripts get the same ids again", async () => {
+  const namespaces = `/accounts/${edge.accountId}/workers/dispatch/namespaces`;
+  const usage = `/accounts/${edge.accountId}/edge/dispatch/namespaces/shops/usage`;
+  const make = async (): Promise<void> => {
+    await call(edge, "POST", namespaces, { name: "shops" });
+    const form = new FormData();
+    form.set("metadata", JSON.stringify({ main_module: "main.js", compatibility_date: "2026-01-01" }));
+    const code = `export default { fetch: () => new Response("hello") };`;
+    form.set("main.js", new File([code], "main.js", { type: "application/javascript+module" }));
+    await call(edge, "PUT", `${namespaces}/shops/scripts/anna`, form);
+    const dispatcher = `export default { fetch: (request, env) => env.SHOPS.get("anna").fetch(request) };`;
+    const bindings = [{ type: "dispatch_namespace", name: "SHOPS", namespace: "shops" }];
+    await deploy(edge, "dispatcher", dispatcher, undefined, { bindings });
+  };
+  await make();
+  await edge.fetchScript("dispatcher", "http://any.example/");
+  expect(await call(edge, "GET", usage)).toMatchObject([{ script_name: "anna", requests: 1 }]);
+  await edge.fetchScript("dispatcher", "http://any.example/");
+  await edge.reset();
+  await make();
+  expect(await call(edge, "GET", usage)).toEqual([]);
 });

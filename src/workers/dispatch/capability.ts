@@ -35,7 +35,10 @@ export const dispatch = capability({
   // Edge processes have no work of their own, but they run scripts.
   load: ({ customerRuns }) => customerRuns.start(),
   close: ({ customerRuns }) => customerRuns.stop(),
-  reset: ({ customerUsage }) => customerUsage.reset(),
+  async reset({ customerUsage, customerRuns }) {
+    await customerRuns.collect(); // cells have counts of scripts that get the same ids again
+    customerUsage.reset();
+  },
   errors: [{ title: "Dispatch namespaces", errors: namespaceErrors, codes: namespaceErrorCodes }],
   bindings: ({ namespaces }) => ({
     dispatch_namespace: {
