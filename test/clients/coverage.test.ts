@@ -8,6 +8,7 @@ import { auditOperations } from "../../src/control/audit/api.ts";
 import { assetOperations } from "../../src/workers/assets/uploads/api.ts";
 import { assetListOperations } from "../../src/workers/assets/uploads/api-list.ts";
 import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
+import { usageOperation } from "../../src/workers/dispatch/api-usage.ts";
 import { namespaceOperations } from "../../src/workers/objects/api.ts";
 import { objectOperations } from "../../src/workers/objects/api-object.ts";
 import { d1Operations } from "../../src/products/d1/api.ts";
@@ -51,6 +52,7 @@ const calledElsewhere = new Set<Operation>([
   ...assetListOperations,
   ...scriptOperations,
   ...dispatchOperations,
+  usageOperation,
   ...namespaceOperations,
   ...objectOperations,
   ...kvOperations,

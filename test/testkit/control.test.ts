@@ -48,9 +48,12 @@ describe("reset and snapshots", () => {
 
   it("a call that is in flight at a reset is answered with 409, and cannot write after it", async () => {
     const zone = await zoneOf(edge);
-    await edge.faults.api({ on: { operation: "dns_record_create" }, then: { delayMs: 300 } });
+    const fault = await edge.faults.api({
+      on: { operation: "dns_record_create" },
+      then: { delayMs: 1000 },
+    });
     const inFlight = record(edge, zone.id, "www.shop.example").catch(statusOf);
-    await edge.calls.waitFor({ operation: "zone_create" });
+    await expect.poll(async () => fault.hits()).toBe(1);
     // The zone's id comes again with the seed, so the record would fit.
     await edge.reset();
     expect((await zoneOf(edge)).id).toBe(zone.id);
