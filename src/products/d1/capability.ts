@@ -41,9 +41,11 @@ export const d1 = capability({
     const { objectRecovery } = needed;
     const d1Usage = new DatabaseUsage(needed.storage);
     const d1Calls = new DatabaseCalls(needed.objectCells, objectRecovery.answers, d1Usage);
-    const { ownedObjects } = needed;
-    if (ownedObjects !== undefined) d1Calls.atOwner = sendAtOwner(ownedObjects, d1Calls.atOwner);
-    if (needed.nodeCalls !== undefined) serveDatabases(needed.nodeCalls, d1Databases, d1Calls);
+    const { ownedObjects, nodeCalls } = needed;
+    if (ownedObjects !== undefined && nodeCalls !== undefined) {
+      d1Calls.atOwner = sendAtOwner(ownedObjects, d1Calls.atOwner);
+      serveDatabases(nodeCalls, ownedObjects, d1Databases, d1Calls);
+    }
     const d1TimeTravel = new TimeTravel(objectRecovery, d1Calls, {
       atOwner: needed.objectsAtOwner,
       files: needed.objectSharing,

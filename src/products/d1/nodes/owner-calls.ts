@@ -5,6 +5,7 @@ import type { ProcessCalls } from "../../../platform/process-calls/calls.ts";
 import { Refusal } from "../../../sandbox/errors.ts";
 import type { Answerable } from "../../../sandbox/gateway/exchange.ts";
 import type { OwnedObjects } from "../../../workers/objects/nodes/owned-objects.ts";
+import type { FromNode } from "../../../workers/objects/nodes/passed-calls.ts";
 import { failing } from "../../../workers/call-failures.ts";
 import type { DatabaseCall, DatabaseCalls } from "../calls.ts";
 import { databaseLimits, namespaceOf, type Database } from "../database.ts";
@@ -41,8 +42,15 @@ export const sendAtOwner =
   };
 
 /** Answers such calls of other nodes. */
-export function serveDatabases(calls: ProcessCalls, databases: Databases, d1Calls: DatabaseCalls): void {
-  calls.serve<Told>(name, async ({ accountId, id, path, isRead }, { request, response }) => {
+export function serveDatabases(
+  calls: ProcessCalls,
+  owned: OwnedObjects,
+  databases: Databases,
+  d1Calls: DatabaseCalls,
+): void {
+  calls.serve<Told & FromNode>(name, async ({ seq, ...told }, { request, response }) => {
+    const { accountId, id, path, isRead } = told;
+    await owned.takesOver({ seq });
     const database = databases.find(accountId, id);
     if (database === undefined)
       return failing(Promise.reject(new Refusal(`The database ${id} does not exist here.`)));

@@ -3,6 +3,7 @@ import { asciiJson } from "../../../platform/util/ascii-json.ts";
 import { overloadedCells } from "../../../sandbox/objects/faults.ts";
 import { failing } from "../../call-failures.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
+import type { FromNode } from "./passed-calls.ts";
 
 /** The details of work on objects of a namespace. They are JSON, and so is the result. */
 export interface NamespaceWork {
@@ -26,8 +27,9 @@ export class AtOwner {
   ): (details: Details) => Promise<Result> {
     const owned = this.#owned;
     if (owned === undefined) return work;
-    this.#calls?.serve<Details>(name, async (details, { response }) => {
+    this.#calls?.serve<Details & FromNode>(name, async (details, { response }) => {
       const answer = async (): Promise<Result> => {
+        await owned.takesOver(details);
         if (!owned.owns(details.namespace)) throw overloadedCells();
         return work(details);
       };

@@ -11,7 +11,7 @@ import { doorHost } from "../../../sandbox/process/object-config.ts";
 import type { ObjectRoute } from "../../../sandbox/protocol.ts";
 import { understood } from "../../call-failures.ts";
 import { noObjects, type ObjectCall, type ObjectGate } from "../../runtime/object-gate.ts";
-import { names, type CallsOut } from "./passed-calls.ts";
+import { names, type CallsOut, type FromNode } from "./passed-calls.ts";
 
 const lost = (): ObjectRefusal => objectFault(new CellFault("ended", false));
 
@@ -84,17 +84,24 @@ export class NodeObjects implements ObjectGate, NodeDoors {
   }
 
   /** Has the other node answer a request. Rejects as it does. */
-  async forward(name: string, details: unknown, exchange: Parameters<ObjectGate["fetch"]>[1]): Promise<void> {
-    await this.#within(this.#calls.forward(name, details, exchange, this.#address, this.#ended.signal));
+  async forward(name: string, details: object, exchange: Parameters<ObjectGate["fetch"]>[1]): Promise<void> {
+    const told = this.#withSeq(details);
+    await this.#within(this.#calls.forward(name, told, exchange, this.#address, this.#ended.signal));
   }
 
   /** Asks the other node for JSON. Rejects as it does. */
-  async ask<Answer>(name: string, details: unknown): Promise<Answer> {
-    return this.#within(this.#calls.ask<Answer>(name, details, this.#address, this.#ended.signal));
+  async ask<Answer>(name: string, details: object): Promise<Answer> {
+    const told = this.#withSeq(details);
+    return this.#within(this.#calls.ask<Answer>(name, told, this.#address, this.#ended.signal));
   }
 
   #told(call: ObjectCall): unknown {
-    return { ...this.#out.told(call), seq: this.#seq() };
+    return this.#withSeq(this.#out.told(call));
+  }
+
+  /** The other node first takes over the changes that this node has. */
+  #withSeq(details: object): object {
+    return { ...details, seq: this.#seq() } satisfies FromNode;
   }
 
   /** Rejects with NodeAbsent while nothing was sent. Later errors of the connection are those of an object whose process has ended. */
@@ -114,6 +121,8 @@ export interface NodeParts {
   out: CallsOut;
   doors: DoorsElsewhere;
   seq: () => number | undefined;
+  /** Resolves when a change is in effect here, or after some time. */
+  reaches: (seq: number) => Promise<void>;
 }
 
 const isOfConnection = (error: unknown): boolean =>

@@ -6,6 +6,7 @@ import type { ObjectGrant, ObjectRoute } from "../../../sandbox/protocol.ts";
 import type { RunHooks } from "../../../sandbox/gateway/run-hooks.ts";
 import type { ObjectCall, ObjectGate } from "../../runtime/object-gate.ts";
 import { NodeObjects, type NodeParts } from "./node-objects.ts";
+import type { FromNode } from "./passed-calls.ts";
 
 /** The leases of nodes on shards of objects (platform/object-shards/lease.ts). */
 export interface Owners {
@@ -43,6 +44,11 @@ export class OwnedObjects implements ObjectGate {
   /** Whether objects of a namespace run on this node now. */
   owns(namespace: string): boolean {
     return this.#owners.owns(namespace);
+  }
+
+  /** Resolves when the changes that a calling node has are in effect here, such as a new database. */
+  async takesOver({ seq }: FromNode): Promise<void> {
+    if (seq !== undefined) await this.#parts.reaches(seq);
   }
 
   async fetch(call: ObjectCall, exchange: Parameters<ObjectGate["fetch"]>[1]): Promise<void> {

@@ -44,6 +44,11 @@ export type ToldCall = Omit<ObjectCall, "root" | "span"> & { root: ToldRoot };
 /** A fetch from the zone of the visitor's request. The account is that of the object. */
 type ToldNext = { root: string; hops: number; accountId: string };
 
+/** Details of a call of another node, with the last change that is in effect there. */
+export interface FromNode {
+  seq?: number | undefined;
+}
+
 const viaHost = "main";
 export const noRequest = async (): Promise<never> => {
   throw new Error("Expected an upgrade");
@@ -120,7 +125,7 @@ export function serveObjects(
   objects: ObjectGate,
   viaHeader: ViaHeader,
   doors: Doors,
-  before: (call: ToldCall) => Promise<void> = async () => {},
+  before: (call: ToldCall & FromNode) => Promise<void> = async () => {},
 ): void {
   const callOf = ({ root, ...call }: ToldCall): ObjectCall => ({
     ...call,

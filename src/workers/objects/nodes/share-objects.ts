@@ -9,7 +9,7 @@ import type { ObjectCells } from "../../../sandbox/objects/object-cells.ts";
 import type { Alarms } from "../alarms/alarms.ts";
 import type { ObjectRuns } from "../object-runs.ts";
 import { OwnedObjects } from "./owned-objects.ts";
-import { CallsOut, serveObjects, type ToldCall } from "./passed-calls.ts";
+import { CallsOut, serveObjects } from "./passed-calls.ts";
 import type { ObjectRecovery } from "../recovery/recovery.ts";
 import type { ObjectSharing } from "./sharing.ts";
 
@@ -46,13 +46,15 @@ export function shareObjects(sharing: ObjectSharing, parts: Parts): OwnedObjects
     store: async () => alarms.store(),
     forget: (isIn) => alarms.drop(isIn),
   });
-  serveObjects(calls, runs, viaHeader, doors, async ({ seq }: ToldCall & { seq?: number }) => {
-    if (seq !== undefined) await storage.following?.reaches(seq, changesMsMax);
-  });
-  return new OwnedObjects(runs, sharing.owners, {
+  const owned = new OwnedObjects(runs, sharing.owners, {
     calls,
     out: new CallsOut(calls, viaHeader, outbound),
     doors: doors.remote!,
     seq: () => storage.following?.seq,
+    async reaches(seq) {
+      await storage.following?.reaches(seq, changesMsMax);
+    },
   });
+  serveObjects(calls, runs, viaHeader, doors, async (call) => owned.takesOver(call));
+  return owned;
 }
