@@ -214,9 +214,10 @@ export class ShardLease {
     const held = this.#held ?? (await this.#begin());
     if (held === undefined) return;
     const sent = this.#clock.now();
+    const before = new Map(held.shards);
     const view = await this.#store.beat(held.id);
     if (this.current !== held.id) return;
-    if (view === undefined) return this.#lose(held);
+    if (view === undefined || isForgotten(held, before, view)) return this.#lose(held);
     this.#extend(held, sent);
     this.#view = view;
     this.#notify();
@@ -337,3 +338,10 @@ export class ShardLease {
     for (const listener of [...this.#listeners]) listener();
   }
 }
+
+/** Whether the database, after a failover, does not know that shards are this lease's, which it had before the beat and has now. */
+const isForgotten = ({ id, shards }: Held, before: ReadonlyMap<number, number>, { owners }: LeaseView): boolean =>
+  [...before].some(([shard, term]) => {
+    const known = owners.get(shard);
+    return shards.get(shard) === term && (known?.owner !== id || known.term !== term);
+  });
