@@ -14,8 +14,13 @@ import { UnrestorableError, type ObjectRecovery } from "./recovery/recovery.ts";
 /** The files of objects, where they come from the log of other nodes. */
 export interface ObjectFilesHere {
   restore(object: ActingObject): Promise<void>;
-  /** Brings the files of the first objects after a cursor. */
-  restorePage(namespace: string, page: { limit: number; cursor?: string | undefined }): Promise<void>;
+  /** Brings the files of the first objects after a cursor. Returns the id of the last one, if there are more. */
+  restorePage(namespace: string, page: Page): Promise<string | undefined>;
+}
+
+interface Page {
+  limit: number;
+  cursor?: string | undefined;
 }
 
 interface Parts {
@@ -47,13 +52,17 @@ export function objectWork(atOwner: AtOwner, parts: Parts) {
       throw objectErrors.objectNotFound(object.id);
   };
   return {
-    list: atOwner.work(
-      "list of objects",
-      async ({ namespace, ...page }: { namespace: string; limit: number; cursor?: string | undefined }) => {
-        await files?.restorePage(namespace, page);
-        return listObjects(folders.path, namespace, page);
-      },
-    ),
+    list: atOwner.work("list of objects", async ({ namespace, ...page }: { namespace: string } & Page) => {
+      // Those that were deleted or have stored nothing are in the log too, so a page of it may be too short.
+      for (let { cursor } = page; ;) {
+        cursor = await files?.restorePage(namespace, { ...page, cursor });
+        const listed = await listObjects(folders.path, namespace, page);
+        const last = cursor;
+        if (last === undefined) return listed;
+        const objects = listed.objects.filter(({ id }) => id <= last);
+        if (objects.length === page.limit) return { objects, next: objects.at(-1)!.id };
+      }
+    }),
     query: atOwner.work(
       "query of an object",
       async (asked: ActingObject & { accountId: string; question: Question }): Promise<QueryResult> => {

@@ -110,11 +110,12 @@ export class ObjectSharing implements CellOwnership {
   async restorePage(
     namespace: string,
     { limit, cursor = "" }: { limit: number; cursor?: string | undefined },
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const names = this.#log!.catalog.files(namespace).map(({ name }) => name.slice(0, name.indexOf(".")));
     const ids = [...new Set(names)].filter((id) => id > cursor).sort();
-    // One more, for the cursor of the next page.
-    for (const id of ids.slice(0, limit + 1)) await this.restore({ namespace, id });
+    const page = ids.slice(0, limit);
+    for (const id of page) await this.restore({ namespace, id });
+    return ids.length > page.length ? page.at(-1) : undefined;
   }
 
   start(): { giveBack: () => Promise<void>; stop: () => Promise<void> } {

@@ -1,0 +1,37 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { AtOwner } from "./nodes/at-owner.ts";
+import { objectWork } from "./object-work.ts";
+
+const idOf = (n: number): string => n.toString(16).padStart(64, "0");
+
+it("lists the objects that are only in the log, also behind many that were deleted", async () => {
+  const path = mkdtempSync(join(tmpdir(), "selvedge-objects-"));
+  onTestFinished(() => rmSync(path, { recursive: true }));
+  mkdirSync(join(path, "space"));
+  const bring = (id: string): void =>
+    writeFileSync(join(path, "space", `${id}.1.sqlite`), Buffer.alloc(8192));
+  bring(idOf(99)); // is here already
+  const logged = Array.from({ length: 50 }, (_, n) => idOf(n + 1));
+  const files = {
+    restore: async () => {},
+    async restorePage(_: string, { limit, cursor = "" }: { limit: number; cursor?: string | undefined }) {
+      const left = logged.filter((id) => id > cursor);
+      const page = left.slice(0, limit);
+      for (const id of page) if (id > idOf(30)) bring(id); // the others were deleted
+      return left.length > page.length ? page.at(-1) : undefined;
+    },
+  };
+  const parts = { folders: { path }, files } as unknown as Parameters<typeof objectWork>[1];
+  const { list } = objectWork(new AtOwner(undefined, undefined), parts);
+  const found: string[] = [];
+  for (let cursor: string | undefined; ;) {
+    const { objects, next } = await list({ namespace: "space", limit: 10, cursor });
+    found.push(...objects.map(({ id }) => id));
+    if (next === undefined) break;
+    cursor = next;
+  }
+  expect(found).toEqual([...logged.slice(30), idOf(99)]);
+});
