@@ -56,7 +56,7 @@ export class ObjectRecovery {
     this.#awaited = awaited;
   }
 
-  /** Reads the restores that objects await: all, or those of namespaces beside the known ones. */
+  /** Reads the restores that objects await: all, or those of namespaces again. */
   async load(isIn?: (namespace: string) => boolean): Promise<void> {
     if (this.#log !== undefined) await this.#awaited.load(isIn);
   }

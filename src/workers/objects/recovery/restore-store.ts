@@ -12,28 +12,27 @@ const undoneMax = 100;
 export class AwaitedRestores {
   readonly #storage: Storage;
   /** The moments to restore, by object. */
-  readonly #awaited = new Map<string, Stamp>();
+  readonly #awaited = new Map<string, { namespace: string; target: Stamp }>();
 
   constructor(storage: Storage) {
     this.#storage = storage;
   }
 
-  /** Reads them all, or adds those of namespaces. */
-  async load(isIn?: (namespace: string) => boolean): Promise<void> {
-    if (isIn === undefined) this.#awaited.clear();
+  /** Reads them all, or those of namespaces again, which another node may have had. */
+  async load(isIn: (namespace: string) => boolean = () => true): Promise<void> {
+    for (const [key, { namespace }] of [...this.#awaited]) if (isIn(namespace)) this.#awaited.delete(key);
     const rows = await this.#storage.read
       .selectFrom("object_restores")
       .selectAll()
       .where("is_done", "=", 0)
       .execute();
-    for (const row of rows)
-      if (isIn?.(row.namespace_id) !== false)
-        this.#awaited.set(keyOf({ namespace: row.namespace_id, id: row.object_id }), row.target);
+    for (const { namespace_id: namespace, object_id: id, target } of rows)
+      if (isIn(namespace)) this.#awaited.set(keyOf({ namespace, id }), { namespace, target });
   }
 
   /** The moment to which an object is restored before it starts; undefined if it keeps its data. */
   targetOf(object: ActingObject): Stamp | undefined {
-    return this.#awaited.get(keyOf(object));
+    return this.#awaited.get(keyOf(object))?.target;
   }
 
   /** Replaces the restore that an object awaits. `undo` is the moment of this call. */
@@ -65,7 +64,7 @@ export class AwaitedRestores {
         })
         .execute();
     });
-    this.#awaited.set(keyOf(object), target);
+    this.#awaited.set(keyOf(object), { namespace: object.namespace, target });
   }
 
   /** Records the start of a restore. `before` is the last moment of the replaced data; an earlier attempt's is kept. */
