@@ -44,8 +44,11 @@ export type FieldName = (typeof fieldNames)[number];
 /** Names of parameters and headers whose values are credentials, or sign a URL, as far as names can tell. */
 const secretName =
   /^(?:code|verify)$|(?:^|[^a-z\d])(?:(?:access|api|auth|client|id|refresh|session)?(?:token|secret|key)|auth|authorization|bearer|cookie|credentials?|hmac|jwt|otp|pass|passwd|password|pwd|session(?:id)?|sig|signature)(?:\[.*\]|\])?$/i;
+/** The expression is slow for long names, which may be secret. */
+const nameLengthMax = 256;
 /** Whether a query parameter or a header with this name must not be logged. */
 export const isSecretName = (name: string): boolean =>
+  name.length > nameLengthMax ||
   secretName.test(name.trim()) || secretHeaders.has(name.toLowerCase());
 
 /** Headers that carry credentials or addresses although their names do not show it. */

@@ -11,14 +11,19 @@ export function withoutSecrets(url: string): string {
   const shown = whole.includes("@") ? whole.replace(userInfo, `$1${redacted}@`) : whole;
   const question = shown.indexOf("?");
   if (question < 0 || !shown.includes("=", question)) return shown;
-  return shown.slice(0, question + 1) + shown.slice(question + 1).replace(parameter, valueRedacted);
+  return shown.slice(0, question + 1) + shown.slice(question + 1).replace(parameter, shownParameter);
 }
 
 const userInfo = /^((?:[a-z][a-z\d+.-]*:)?\/\/)[^/?#]*@/i;
-const parameter = /([^&;=]+)=([^&;]*)/g;
+/** Name and value together: a search for a name with "=" would begin again at each character of a name without. */
+const parameter = /[^&;]+/g;
 
-const valueRedacted = (pair: string, name: string): string =>
-  isSecretName(decoded(name)) ? `${name}=${redacted}` : pair;
+function shownParameter(text: string): string {
+  const start = text.search(/[^=]/);
+  const end = start < 0 ? -1 : text.indexOf("=", start);
+  if (end < 0) return text;
+  return isSecretName(decoded(text.slice(start, end))) ? `${text.slice(0, end)}=${redacted}` : text;
+}
 
 function decoded(name: string): string {
   try {
