@@ -48,8 +48,7 @@ const secretName =
 const nameLengthMax = 256;
 /** Whether a query parameter or a header with this name must not be logged. */
 export const isSecretName = (name: string): boolean =>
-  name.length > nameLengthMax ||
-  secretName.test(name.trim()) || secretHeaders.has(name.toLowerCase());
+  name.length > nameLengthMax || secretName.test(name.trim()) || secretHeaders.has(name.toLowerCase());
 
 /** Headers that carry credentials or addresses although their names do not show it. */
 const secretHeaders: ReadonlySet<string> = new Set(["awsaccesskeyid", "selvedge-cf", "x-auth-email"]);

@@ -2,6 +2,9 @@ import { sql } from "kysely";
 import type { Read } from "../storage/storage.ts";
 import type { LeaseStore, LeaseView, TakenShard } from "./lease.ts";
 
+/** How long a transaction waits for its next statement. */
+const idleMsMax = "5000";
+
 type Terms = readonly Pick<TakenShard, "shard" | "term">[];
 
 const pairsOf = (shards: Terms) =>
@@ -33,9 +36,17 @@ export class StoredLeases implements LeaseStore {
     this.#address = address;
   }
 
+  /** Ends, with its locks, if this process is suspended in it: others could not end its lease. */
+  async #transaction<T>(work: (trx: Read) => Promise<T>): Promise<T> {
+    return this.#read.transaction().execute(async (trx) => {
+      await sql`select set_config('idle_in_transaction_session_timeout', ${idleMsMax}, true)`.execute(trx);
+      return work(trx);
+    });
+  }
+
   async begin(leaseMs: number, attempt: number): Promise<number> {
     const [node, run] = [this.#node, this.#run];
-    return this.#read.transaction().execute(async (trx) => {
+    return this.#transaction(async (trx) => {
       const current = await sql`
         select id from nodes where id = ${node} and run = ${run} for update`.execute(trx);
       if (current.rows.length === 0) throw new Error("Another process runs as this node");
@@ -65,7 +76,7 @@ export class StoredLeases implements LeaseStore {
   }
 
   async end(id: number, beats: number): Promise<void> {
-    await this.#read.transaction().execute(async (trx) => {
+    await this.#transaction(async (trx) => {
       const { rows } = await sql`select id from object_nodes
         where id = ${id} and has_ended = 0 and beats = ${beats} for update`.execute(trx);
       if (rows.length > 0) await endAll(trx, [id]);
@@ -73,7 +84,7 @@ export class StoredLeases implements LeaseStore {
   }
 
   async take(id: number, count: number, first: readonly number[]): Promise<TakenShard[]> {
-    return this.#read.transaction().execute(async (trx) => {
+    return this.#transaction(async (trx) => {
       if (!(await isLive(trx, id))) return [];
       const { rows } = await sql<TakenShard>`
         update object_shards set owner = ${id}, term = term + 1 where shard in (
@@ -85,7 +96,7 @@ export class StoredLeases implements LeaseStore {
   }
 
   async confirm(id: number, shards: Terms): Promise<void> {
-    await this.#read.transaction().execute(async (trx) => {
+    await this.#transaction(async (trx) => {
       if (!(await isLive(trx, id))) throw new Error("The lease on shards has ended");
       await sql`update object_shards set last = ${id}
         where owner = ${id} and (shard, term) in (${pairsOf(shards)})`.execute(trx);
@@ -102,7 +113,7 @@ export class StoredLeases implements LeaseStore {
   }
 
   async finish(id: number): Promise<void> {
-    await this.#read.transaction().execute(async (trx) => endAll(trx, [id]));
+    await this.#transaction(async (trx) => endAll(trx, [id]));
   }
 }
 

@@ -340,7 +340,11 @@ export class ShardLease {
 }
 
 /** Whether the database, after a failover, does not know that shards are this lease's, which it had before the beat and has now. */
-const isForgotten = ({ id, shards }: Held, before: ReadonlyMap<number, number>, { owners }: LeaseView): boolean =>
+const isForgotten = (
+  { id, shards }: Held,
+  before: ReadonlyMap<number, number>,
+  { owners }: LeaseView,
+): boolean =>
   [...before].some(([shard, term]) => {
     const known = owners.get(shard);
     return shards.get(shard) === term && (known?.owner !== id || known.term !== term);
