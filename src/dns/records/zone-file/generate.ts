@@ -29,7 +29,7 @@ export function* generate({ line, words, comment }: ZoneFileEntry): Generator<Zo
  * formatted number.
  */
 function substitute(word: string, number: number, line: number): string {
-  return word.replace(/\\\$|\$\$|\$(?:\{([^}]*)\})?/g, (match, shape?: string) => {
+  return word.replace(/\\\$|\$\$|\$(?:\{([^}$]*)\})?/g, (match, shape?: string) => {
     if (match === "\\$" || match === "$$") return "$";
     const parts = /^(-?\d{1,9})(?:,(\d{1,2})(?:,([doxXnN]))?)?$/.exec(shape ?? "0");
     const [offset, width, base = "d"] = [Number(parts?.[1]), Number(parts?.[2] ?? 0), parts?.[3]];
