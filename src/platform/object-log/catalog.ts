@@ -61,7 +61,7 @@ create table if not exists files (namespace text, name text, state text not null
 
 /**
  * An index of the segments and bases in the store of the log, by file of an object: a SQLite database in the
- * data folder. It is rebuilt from that store when it is lost, so it is not flushed to disk.
+ * data folder. A loss of power may take its last transactions, in their order: they are read from that store again.
  */
 export class Catalog {
   readonly #database: DatabaseSync;
@@ -69,7 +69,7 @@ export class Catalog {
 
   constructor(path: string) {
     this.#database = new DatabaseSync(path);
-    this.#database.exec(`pragma journal_mode = wal; pragma synchronous = off; ${schema}`);
+    this.#database.exec(`pragma journal_mode = wal; pragma synchronous = normal; ${schema}`);
   }
 
   close(): void {

@@ -40,6 +40,9 @@ interface Moment {
   ms?: number | undefined;
 }
 
+/** Objects whose files one page of a list may bring from the log. The page is shorter if there are more. */
+const restoredMax = 200;
+
 /** The work of operations on objects, at the node that has the objects. */
 export type ObjectWork = ReturnType<typeof objectWork>;
 
@@ -53,14 +56,15 @@ export function objectWork(atOwner: AtOwner, parts: Parts) {
   };
   return {
     list: atOwner.work("list of objects", async ({ namespace, ...page }: { namespace: string } & Page) => {
-      // Those that were deleted or have stored nothing are in the log too, so a page of it may be too short.
+      // Objects that were deleted or have stored nothing are in the log too, so a page of it may bring none.
+      const limit = Math.min(page.limit, restoredMax);
       for (let { cursor } = page; ;) {
-        cursor = await files?.restorePage(namespace, { ...page, cursor });
+        cursor = await files?.restorePage(namespace, { limit, cursor });
         const listed = await listObjects(folders.path, namespace, page);
         const last = cursor;
         if (last === undefined) return listed;
         const objects = listed.objects.filter(({ id }) => id <= last);
-        if (objects.length === page.limit) return { objects, next: objects.at(-1)!.id };
+        if (objects.length > 0) return { objects, next: objects.at(-1)!.id };
       }
     }),
     query: atOwner.work(
