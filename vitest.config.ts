@@ -1,4 +1,3 @@
-import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 const shared = {
@@ -10,18 +9,48 @@ const shared = {
   setupFiles: ["./test/setup.ts", "./test/helpers/none-uncaught.ts"],
 };
 
+/** Tests that mostly wait, for leases, timeouts and restarts: four of them at a time leave two cores idle. */
+const waiting = [
+  "test/chaos/nodes.test.ts",
+  "test/cores/{changes,deaths,replace}.test.ts",
+  "test/faults/{database-away,nodes-behind,outages,silent-while-reading}.test.ts",
+  "test/logpush/{requests,survival}.test.ts",
+  "test/objects/hibernation.test.ts",
+  "test/objects/nodes/*.test.ts",
+  "test/{nodes-list,pgbouncer}.test.ts",
+  "test/survival/listeners.test.ts",
+  "test/testkit/automation.test.ts",
+  "test/tls/acme.test.ts",
+  "test/workflows/{faults,nodes}.test.ts",
+];
+
 export default defineConfig({
   test: {
-    // Many tests wait: two workers leave 38 % of two cores idle.
-    maxWorkers: Math.max(3, Math.ceil(availableParallelism() * 1.5)),
     projects: [
-      { test: { ...shared, name: "unit", include: ["src/**/*.test.ts", "test/{tidy,rooms}.test.ts"] } },
+      {
+        test: {
+          ...shared,
+          name: "unit",
+          include: ["src/**/*.test.ts", "test/{tidy,rooms}.test.ts"],
+          maxWorkers: 2,
+        },
+      },
       {
         test: {
           ...shared,
           name: "whole",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/{tidy,rooms}.test.ts", "**/node_modules/**"],
+          exclude: ["test/{tidy,rooms}.test.ts", ...waiting, "**/node_modules/**"],
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: "waiting",
+          include: waiting,
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
         },
       },
     ],
