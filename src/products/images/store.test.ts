@@ -16,9 +16,11 @@ import { parseMetadataFilters } from "./metadata-filter.ts";
 import { ImageSettingsService } from "./settings.ts";
 import { Uploads } from "./uploads.ts";
 
-/** The kinds of the errors of the rejected results. */
+/** The kinds of the errors of the rejected results, and others as text. */
 const faults = (settled: readonly PromiseSettledResult<unknown>[]): unknown[] =>
-  settled.flatMap((each) => (each.status === "rejected" ? [(each.reason as DomainError).kind] : []));
+  settled.flatMap((each) =>
+    each.status === "rejected" ? [(each.reason as Partial<DomainError>).kind ?? String(each.reason)] : [],
+  );
 
 /** Records, drafts, lists and settings, on both database engines. */
 const folder = mkdtempSync(join(tmpdir(), "selvedge-image-store-"));
