@@ -1,14 +1,11 @@
 import { timeOfEntry } from "../../../control/audit/entry-id.ts";
 import { entryResource } from "../../../control/audit/api-v2.ts";
 import type { AuditEntry } from "../../../control/audit/store.ts";
-import { writeTime, type DataSet } from "./data-set.ts";
-
-const text = (value: string | null): string | undefined =>
-  value === null ? undefined : JSON.stringify(value);
+import { writeText, writeTime, type DataSet } from "./data-set.ts";
 
 /**
- * The audit log of an account, in the form of the public data set `audit_logs_v2`. Publicly there are also ResourceResponse and ResourceValue, which an entry
- * does not have: it is written before the answer.
+ * The audit log of an account, in the form of the public data set `audit_logs_v2`, without ResourceResponse and
+ * ResourceValue: an entry has neither, because it is written before the response.
  */
 export const auditLogsV2: DataSet<AuditEntry> = {
   scope: "account",
@@ -36,27 +33,27 @@ export const auditLogsV2: DataSet<AuditEntry> = {
     ZoneName: "Name of the zone; string",
   },
   writers: (format) => ({
-    AccountID: (entry) => text(entry.account_id),
-    AccountName: (entry) => text(entry.account_name),
-    ActionDescription: (entry) => text(entry.description),
-    ActionResult: (entry) => text(entry.action_result),
+    AccountID: (entry) => writeText(entry.account_id),
+    AccountName: (entry) => writeText(entry.account_name),
+    ActionDescription: (entry) => writeText(entry.description),
+    ActionResult: (entry) => writeText(entry.action_result),
     ActionTimestamp: ({ id }) => writeTime[format](timeOfEntry(id)),
-    ActionType: (entry) => text(entry.action_type),
-    ActorContext: (entry) => text(entry.actor_context),
-    ActorEmail: (entry) => text(entry.actor_email),
-    ActorID: (entry) => text(entry.actor_id),
-    ActorIPAddress: (entry) => text(entry.actor_ip_address),
+    ActionType: (entry) => writeText(entry.action_type),
+    ActorContext: (entry) => writeText(entry.actor_context),
+    ActorEmail: (entry) => writeText(entry.actor_email),
+    ActorID: (entry) => writeText(entry.actor_id),
+    ActorIPAddress: (entry) => writeText(entry.actor_ip_address),
     ActorTokenDetails: ({ actor_token_id: token_id, actor_token_name: token_name }) =>
       token_id === null ? undefined : JSON.stringify({ token_id, token_name }),
-    ActorType: (entry) => text(entry.actor_type),
-    AuditLogID: ({ id }) => text(id),
+    ActorType: (entry) => writeText(entry.actor_type),
+    AuditLogID: ({ id }) => writeText(id),
     Raw: (entry) => (entry.raw_method === null ? undefined : JSON.stringify(entryResource(entry).raw)),
-    ResourceID: (entry) => text(entry.resource_id),
-    ResourceProduct: (entry) => text(entry.resource_product),
+    ResourceID: (entry) => writeText(entry.resource_id),
+    ResourceProduct: (entry) => writeText(entry.resource_product),
     ResourceRequest: ({ request }) => request ?? undefined,
-    ResourceScope: (entry) => text(entry.resource_scope),
-    ResourceType: (entry) => text(entry.resource_type),
-    ZoneID: (entry) => text(entry.zone_id),
-    ZoneName: (entry) => text(entry.zone_name),
+    ResourceScope: (entry) => writeText(entry.resource_scope),
+    ResourceType: (entry) => writeText(entry.resource_type),
+    ZoneID: (entry) => writeText(entry.zone_id),
+    ZoneName: (entry) => writeText(entry.zone_name),
   }),
 };

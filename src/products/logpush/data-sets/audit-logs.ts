@@ -1,10 +1,8 @@
 import { logResource, type AuditLog } from "../../../control/audit/api-v1.ts";
 import type { AuditEntry } from "../../../control/audit/store.ts";
 import type { TimestampFormat } from "../job.ts";
-import { writeTime, type DataSet, type WriteField } from "./data-set.ts";
+import { writeText, writeTime, type DataSet, type WriteField } from "./data-set.ts";
 
-const text = (value: string | undefined): string | undefined =>
-  value === undefined ? undefined : JSON.stringify(value);
 /** The JSON of a value that is JSON text already; undefined without a value. */
 const json = (value: string): string | undefined => (value === "" ? undefined : value);
 
@@ -44,18 +42,18 @@ export const auditLogs: DataSet<AuditEntry> = {
 
 const fields = (format: TimestampFormat): Record<string, WriteField<AuditLog>> => ({
   ActionResult: ({ action }) => String(action.result),
-  ActionType: ({ action }) => text(action.type),
-  ActorEmail: ({ actor }) => text(actor.email),
-  ActorID: ({ actor }) => text(actor.id),
-  ActorIP: ({ actor }) => text(actor.ip),
-  ActorType: ({ actor }) => text(actor.type),
-  ID: ({ id }) => text(id),
-  Interface: (entry) => text(entry.interface),
+  ActionType: ({ action }) => writeText(action.type),
+  ActorEmail: ({ actor }) => writeText(actor.email),
+  ActorID: ({ actor }) => writeText(actor.id),
+  ActorIP: ({ actor }) => writeText(actor.ip),
+  ActorType: ({ actor }) => writeText(actor.type),
+  ID: ({ id }) => writeText(id),
+  Interface: (entry) => writeText(entry.interface),
   Metadata: ({ metadata }) => JSON.stringify(metadata),
   NewValue: ({ newValue }) => json(newValue),
   OldValue: ({ oldValue }) => json(oldValue),
-  OwnerID: ({ owner }) => text(owner.id),
-  ResourceID: ({ resource }) => text(resource.id),
-  ResourceType: ({ resource }) => text(resource.type),
+  OwnerID: ({ owner }) => writeText(owner.id),
+  ResourceID: ({ resource }) => writeText(resource.id),
+  ResourceType: ({ resource }) => writeText(resource.type),
   When: ({ when }) => writeTime[format](Date.parse(when)),
 });

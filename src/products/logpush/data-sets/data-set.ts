@@ -12,6 +12,10 @@ export interface DataSet<Event> {
   writers(format: TimestampFormat): Readonly<Record<string, WriteField<Event>>>;
 }
 
+/** A string as JSON; undefined if there is none. */
+export const writeText = (value: string | null | undefined): string | undefined =>
+  value === null || value === undefined ? undefined : JSON.stringify(value);
+
 /** How to write a moment, given in milliseconds since 1970. */
 export const writeTime: Readonly<Record<TimestampFormat, (ms: number) => string>> = {
   // Nanoseconds exceed the exact integers of a double, so they are written as microseconds and three zeros.

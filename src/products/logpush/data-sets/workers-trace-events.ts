@@ -1,9 +1,6 @@
 import { withoutSecrets } from "../../../platform/access-log/redact.ts";
 import type { TailEvent } from "../../../workers/tail/event.ts";
-import type { DataSet } from "./data-set.ts";
-
-const text = (value: string | undefined): string | undefined =>
-  value === undefined ? undefined : JSON.stringify(value);
+import { writeText, type DataSet } from "./data-set.ts";
 
 /** The runs of an account's scripts, and of its customers' scripts, as live logs show them. */
 export const workersTraceEvents: DataSet<TailEvent> = {
@@ -22,11 +19,11 @@ export const workersTraceEvents: DataSet<TailEvent> = {
     WallTimeMs: "Time from the start to the end of the run; int",
   },
   writers: () => ({
-    DispatchNamespace: ({ dispatchNamespace }) => text(dispatchNamespace),
-    Entrypoint: ({ entrypoint }) => text(entrypoint),
+    DispatchNamespace: ({ dispatchNamespace }) => writeText(dispatchNamespace),
+    Entrypoint: ({ entrypoint }) => writeText(entrypoint),
     Event: ({ event }) => JSON.stringify(shownEvent(event)),
     EventTimestampMs: ({ eventTimestamp }) => String(Math.floor(eventTimestamp)),
-    EventType: ({ event }) => text(typeOf(event)),
+    EventType: ({ event }) => writeText(typeOf(event)),
     Exceptions: ({ exceptions }) =>
       JSON.stringify(
         exceptions.map(({ name, message, stack, timestamp }) => ({
@@ -44,8 +41,8 @@ export const workersTraceEvents: DataSet<TailEvent> = {
           TimestampMs: timestamp,
         })),
       ),
-    Outcome: ({ outcome }) => text(outcome),
-    ScriptName: ({ scriptName }) => text(scriptName),
+    Outcome: ({ outcome }) => writeText(outcome),
+    ScriptName: ({ scriptName }) => writeText(scriptName),
     ScriptVersion: ({ scriptVersion }) => JSON.stringify({ ID: scriptVersion.id }),
     WallTimeMs: ({ wallTime }) => String(Math.round(wallTime)),
   }),
