@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startSelvedge, type Selvedge } from "../src/testkit/start-selvedge.ts";
+import { call } from "../test/testkit/helpers.ts";
 import { atMost, median, printGoals, residentMegabytes } from "./lib/measure.ts";
 import { processTree } from "./lib/tree.ts";
 
@@ -21,25 +22,6 @@ async function timed(action: () => Promise<unknown>): Promise<number> {
   const startedMs = performance.now();
   await action();
   return performance.now() - startedMs;
-}
-
-async function call<T>(edge: Selvedge, method: string, path: string, body?: object | FormData): Promise<T> {
-  const isForm = body instanceof FormData;
-  const answer = await fetch(`${edge.urls.api}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${edge.token}`,
-      ...(isForm ? {} : { "content-type": "application/json" }),
-    },
-    ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
-  });
-  const { success, result, errors } = (await answer.json()) as {
-    success: boolean;
-    result: T;
-    errors: unknown;
-  };
-  if (!success) throw new Error(`${method} ${path}: ${JSON.stringify(errors)}`);
-  return result;
 }
 
 const newZone = async (edge: Selvedge): Promise<string> => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startSelvedge, type Selvedge } from "../../src/testkit/start-selvedge.ts";
+import { call } from "./helpers.ts";
 
 const startOn = "2030-03-01T12:00:30.000Z";
 let startMs: number;
@@ -45,29 +46,12 @@ export class Flow extends WorkflowEntrypoint {
   }
 }`;
 
-async function call<T = unknown>(method: string, path: string, body?: object | FormData): Promise<T> {
-  const isForm = body instanceof FormData;
-  const answer = await fetch(`${edge.urls.api}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${edge.token}`,
-      ...(isForm ? {} : { "content-type": "application/json" }),
-    },
-    ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
-  });
-  const { success, errors, result } = (await answer.json()) as {
-    success: boolean;
-    errors: unknown;
-    result: T;
-  };
-  if (!success) throw new Error(`${method} ${path}: ${JSON.stringify(errors)}`);
-  return result;
-}
-
 /** Deploys the script, and returns a function that reads its notes. */
 async function deploy(): Promise<() => Promise<string[]>> {
   const account = `/accounts/${edge.accountId}`;
-  const { id } = await call<{ id: string }>("POST", `${account}/storage/kv/namespaces`, { title: "log" });
+  const { id } = await call<{ id: string }>(edge, "POST", `${account}/storage/kv/namespaces`, {
+    title: "log",
+  });
   const form = new FormData();
   const metadata = {
     main_module: "main.js",
@@ -80,9 +64,9 @@ async function deploy(): Promise<() => Promise<string[]>> {
   };
   form.set("metadata", JSON.stringify(metadata));
   form.set("main.js", new File([source], "main.js", { type: "application/javascript+module" }));
-  await call("PUT", `${account}/workers/scripts/worker`, form);
+  await call(edge, "PUT", `${account}/workers/scripts/worker`, form);
   return async () => {
-    const keys = await call<{ name: string }[]>("GET", `${account}/storage/kv/namespaces/${id}/keys`);
+    const keys = await call<{ name: string }[]>(edge, "GET", `${account}/storage/kv/namespaces/${id}/keys`);
     const url = `${edge.urls.api}${account}/storage/kv/namespaces/${id}/values/`;
     const headers = { authorization: `Bearer ${edge.token}` };
     return Promise.all(keys.map(async ({ name }) => (await fetch(url + name, { headers })).text()));
@@ -95,7 +79,7 @@ const minutesOn = (minutes: number): string =>
 describe("work that comes due while the clock moves", () => {
   it("schedules run in order, each at its minute", async () => {
     const notes = await deploy();
-    await call("PUT", `/accounts/${edge.accountId}/workers/scripts/worker/schedules`, [
+    await call(edge, "PUT", `/accounts/${edge.accountId}/workers/scripts/worker/schedules`, [
       { cron: "*/5 * * * *" },
     ]);
     const { work } = await edge.clock.advance("1 hour");
@@ -115,13 +99,13 @@ describe("work that comes due while the clock moves", () => {
   it("messages are delivered after their delay, and again after that of a retry", async () => {
     const notes = await deploy();
     const account = `/accounts/${edge.accountId}`;
-    const { queue_id } = await call<{ queue_id: string }>("POST", `${account}/queues`, {
+    const { queue_id } = await call<{ queue_id: string }>(edge, "POST", `${account}/queues`, {
       queue_name: "jobs",
     });
     const settings = { max_wait_time_ms: 0, max_retries: 5 };
     const consumer = { type: "worker", script_name: "worker", settings };
-    await call("POST", `${account}/queues/${queue_id}/consumers`, consumer);
-    await call("POST", `${account}/queues/${queue_id}/messages`, { body: "one", delay_seconds: 3600 });
+    await call(edge, "POST", `${account}/queues/${queue_id}/consumers`, consumer);
+    await call(edge, "POST", `${account}/queues/${queue_id}/messages`, { body: "one", delay_seconds: 3600 });
     expect((await edge.clock.advance("59 minutes")).work).toEqual([]);
     const { work } = await edge.clock.advance("1 hour");
     const at = (minutes: number): object => ({
@@ -136,13 +120,13 @@ describe("work that comes due while the clock moves", () => {
   it("an alarm of an object rings at its time, and not after a reset", async () => {
     const notes = await deploy();
     const account = `/accounts/${edge.accountId}`;
-    const zone = await call<{ id: string }>("POST", "/zones", {
+    const zone = await call<{ id: string }>(edge, "POST", "/zones", {
       account: { id: edge.accountId },
       name: "shop.example",
       type: "full",
     });
     const domain = { hostname: "www.shop.example", service: "worker", zone_id: zone.id };
-    await call("PUT", `${account}/workers/domains`, domain);
+    await call(edge, "PUT", `${account}/workers/domains`, domain);
     const at = "2030-03-03T00:00:00.000Z";
     const set = await edge.fetch("http://www.shop.example/", {
       method: "POST",
@@ -160,8 +144,8 @@ describe("work that comes due while the clock moves", () => {
   it("a workflow ends its sleep and its retries at their times", async () => {
     await deploy();
     const flow = `/accounts/${edge.accountId}/workflows/flow`;
-    await call("PUT", flow, { script_name: "worker", class_name: "Flow" });
-    await call("POST", `${flow}/instances`, { instance_id: "one" });
+    await call(edge, "PUT", flow, { script_name: "worker", class_name: "Flow" });
+    await call(edge, "POST", `${flow}/instances`, { instance_id: "one" });
     const { work } = await edge.clock.advance("31 days");
     const day30 = startMs + 30 * 86_400_000;
     const at = (hours: number): object => ({
@@ -170,12 +154,12 @@ describe("work that comes due while the clock moves", () => {
       at: new Date(day30 + hours * 3_600_000).toISOString(),
     });
     expect(work).toEqual([at(0), at(1), at(2)]);
-    expect(await call("GET", `${flow}/instances/one`)).toMatchObject({ status: "complete", output: 3 });
+    expect(await call(edge, "GET", `${flow}/instances/one`)).toMatchObject({ status: "complete", output: 3 });
   });
 
   it("more work than the limit is refused", async () => {
     await deploy();
-    await call("PUT", `/accounts/${edge.accountId}/workers/scripts/worker/schedules`, [
+    await call(edge, "PUT", `/accounts/${edge.accountId}/workers/scripts/worker/schedules`, [
       { cron: "* * * * *" },
     ]);
     await expect(edge.clock.advance("1 hour", { max: 10 })).rejects.toThrow("More than 10 pieces of work");
@@ -185,10 +169,10 @@ describe("work that comes due while the clock moves", () => {
     await deploy();
     await edge.clock.skip();
     const flow = `/accounts/${edge.accountId}/workflows/flow`;
-    await call("PUT", flow, { script_name: "worker", class_name: "Flow" });
-    await call("POST", `${flow}/instances`, { instance_id: "one" });
+    await call(edge, "PUT", flow, { script_name: "worker", class_name: "Flow" });
+    await call(edge, "POST", `${flow}/instances`, { instance_id: "one" });
     const status = async (): Promise<string> =>
-      (await call<{ status: string }>("GET", `${flow}/instances/one`)).status;
+      (await call<{ status: string }>(edge, "GET", `${flow}/instances/one`)).status;
     await expect.poll(status, { timeout: 10_000 }).toBe("complete");
     expect((await edge.clock.now()).getTime()).toBe(startMs + 30 * 86_400_000 + 2 * 3_600_000);
   });
