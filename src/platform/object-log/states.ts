@@ -61,7 +61,7 @@ export async function writeState(
         const expected = salt === last?.salt ? last.next : 1;
         if (last !== undefined && first > expected)
           throw damaged(path, "does not continue the segment before it");
-        // A node that was killed before it could note what is shipped has shipped frames again.
+        // This segment repeats frames if a kill came after a shipment and before the node's note of it.
         const bytes =
           last === undefined ? entry.bytes : entry.bytes.subarray((expected - first) * frameBytes);
         if (bytes.length === 0) continue;
