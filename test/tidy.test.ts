@@ -291,6 +291,17 @@ it("caches allocate as they grow, and not for all entries at once", () => {
   expect(allocating).toEqual([]); // use entriesMax of platform/util/loading-cache.ts
 });
 
+it("no search for blanks before something else takes quadratic time in a run of blanks", () => {
+  // The search begins again at each blank of the run. A sticky or anchored pattern begins once.
+  const literal = /(?<![\w*/])\/(\^?)\\s[*+](?!\/)(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\n\\[])+\/([a-z]*)/g;
+  const searching = product.flatMap((file) =>
+    [...text(file).matchAll(literal)]
+      .filter(([, anchor, flags]) => !flags!.includes("y") && (anchor === "" || flags!.includes("m")))
+      .map(([pattern]) => `${file}: ${pattern}`),
+  );
+  expect(searching).toEqual([]);
+});
+
 it("messages of unknown errors are never sent to callers", () => {
   // Code in isolates reports scripts' own errors to them. Commands and configuration report to the operator.
   const isInside = (file: string): boolean => !/^src\/(cli|platform\/config)\/|\/worker\//.test(file);

@@ -31,7 +31,7 @@ async function accept(tails: Tails, request: IncomingMessage, socket: Duplex, he
   socket.on("error", () => socket.destroy());
   const match = pathPattern.exec((request.url ?? "").split("?", 1)[0]!);
   const tail = match === null ? undefined : await tails.find(match[1]!, match[2]!);
-  const asked = (request.headers["sec-websocket-protocol"] ?? "").split(/\s*,\s*/);
+  const asked = (request.headers["sec-websocket-protocol"] ?? "").split(",").map((each) => each.trim());
   if (request.headers.upgrade?.toLowerCase() !== "websocket" || tail === undefined)
     refuse(socket, "404 Not Found");
   else if (!asked.includes(protocol)) refuse(socket, "400 Bad Request");

@@ -54,7 +54,7 @@ interface Figures {
   bytes: number;
 }
 
-const notEmpty = ({ sql }: Statement): boolean => sql.replaceAll(/^\s*--.*/gm, "").trim().length > 0;
+const notEmpty = ({ sql }: Statement): boolean => sql.split("\n").some((line) => !/^\s*(--|$)/.test(line));
 
 /**
  * Runs the statements of a transaction. Returns the results, and whether anything was written. Throws workerd's errors,

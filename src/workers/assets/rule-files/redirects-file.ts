@@ -23,7 +23,7 @@ export function parseRedirects(
   const [fixed, patterns]: [RedirectRule[], RedirectRule[]] = [[], []];
   const seen = new Set<string>();
   for (const { number: line, text } of ruleLines(file, ignored)) {
-    const tokens = text.replace(/\s+#.*$/, "").split(/\s+/);
+    const tokens = text.split(/\s#/, 1)[0]!.trim().split(/\s+/);
     const rule = readRule(tokens, line, htmlHandling);
     if (typeof rule === "string") ignored.push({ line, why: rule });
     else if (seen.has(rule.from)) ignored.push({ line, why: `there is a rule for ${rule.from} before it` });
