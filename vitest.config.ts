@@ -1,9 +1,12 @@
 import { defineConfig } from "vitest/config";
 
+import { waitMsMax } from "./test/helpers/waits.ts";
+
 const shared = {
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
-  expect: { poll: { timeout: 10_000 } }, // a busy machine may need more than the default second
+  // Long enough for a machine with ten times the load: they end what hangs, and assert no times.
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
+  expect: { poll: { timeout: waitMsMax } },
 
   pool: "forks" as const,
   setupFiles: ["./test/setup.ts", "./test/helpers/none-uncaught.ts"],

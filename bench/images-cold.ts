@@ -19,7 +19,7 @@ import {
   upload,
   type Timed,
 } from "./images-lib.ts";
-import type { Ready } from "../src/server.ts";
+import type { Ready } from "../src/ready.ts";
 import type { BareJob } from "./peers/bare-sharp.ts";
 
 /** Compares transforms that are not cached with sharp, IPX and vipsthumbnail doing the same work. */

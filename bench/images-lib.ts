@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Agent, request } from "undici";
 import sharp from "sharp";
-import type { Ready } from "../src/server.ts";
+import type { Ready } from "../src/ready.ts";
 import { benchToken } from "./lib/child.ts";
 import { cpuMicroseconds, residentMegabytes } from "./lib/measure.ts";
 
@@ -79,12 +79,12 @@ export const imageProcess = (pid: number): number | undefined =>
   family(pid).find((each) => each !== pid && readFileSync(`/proc/${each}/maps`, "utf8").includes("libvips"));
 
 const agent = new Agent({ connections: 64, pipelining: 1 });
-export interface Answer {
+export interface ImageResponse {
   status: number;
   bytes: Buffer;
   headers: Record<string, string | string[] | undefined>;
 }
-export async function get(url: string, headers: Record<string, string> = {}): Promise<Answer> {
+export async function get(url: string, headers: Record<string, string> = {}): Promise<ImageResponse> {
   const response = await request(url, { dispatcher: agent, headers });
   return {
     status: response.statusCode,
@@ -92,7 +92,7 @@ export async function get(url: string, headers: Record<string, string> = {}): Pr
     bytes: Buffer.from(await response.body.arrayBuffer()),
   };
 }
-export async function getWhole(url: string, headers?: Record<string, string>): Promise<Answer> {
+export async function getWhole(url: string, headers?: Record<string, string>): Promise<ImageResponse> {
   const answer = await get(url, headers);
   if (answer.status !== 200) throw new Error(`${url}: ${answer.status} ${answer.bytes.toString()}`);
   return answer;

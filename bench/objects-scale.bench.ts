@@ -3,6 +3,7 @@ import { request } from "undici";
 import { WebSocket } from "ws";
 import { api, benchToken, startSelvedge } from "./lib/child.ts";
 import { load } from "./lib/load.ts";
+import { treeCpuMicroseconds } from "./lib/tree.ts";
 import { atLeast, atMost, printGoals, printTable, reported } from "./lib/measure.ts";
 
 /*
@@ -70,7 +71,8 @@ const host = `clocks.${subdomain}.workers.localhost`;
 
 async function metric(name: string): Promise<number> {
   const text = await (await fetch(ready.metrics!)).text();
-  return Number(new RegExp(`^selvedge_${name} (\\S+)$`, "m").exec(text)?.[1]);
+  const found = text.split("\n").find((line) => line.startsWith(`selvedge_${name} `));
+  return Number(found?.split(" ").at(-1));
 }
 
 // All objects are awake before the first alarm is due, which is at a different time for each.
@@ -80,8 +82,13 @@ await load(ready.edge, alarmObjects, 8, (index) => ({
   path: `/begin/c${index}?at=${from + Math.round((index * everyMs) / alarmObjects)}`,
   headers: { host },
 }));
-const readyBeforeMs = from - Date.now();
-await delay(Math.max(0, readyBeforeMs) + alarmsEach * everyMs);
+await delay(Math.max(0, from - Date.now()));
+const before = treeCpuMicroseconds(selvedge.pid);
+await delay(alarmsEach * everyMs);
+const ran = async (): Promise<number> => metric(`alarm_runs_total{result="ran"}`);
+for (let tries = 0; (await ran()) < alarmObjects * alarmsEach && tries < 300; tries++) await delay(500);
+const after = treeCpuMicroseconds(selvedge.pid);
+const cpuOf = (part: "own" | "below"): number => (after[part] - before[part]) / (alarmObjects * alarmsEach);
 const late: number[] = [];
 for (let index = 0; index < alarmObjects; index++) {
   const ask = async (): Promise<number[]> => {
@@ -98,8 +105,8 @@ for (let index = 0; index < alarmObjects; index++) {
 late.sort((a, b) => a - b);
 const quantile = (share: number): number => late[Math.min(late.length - 1, Math.floor(late.length * share))]!;
 printTable(
-  ["alarms", "ms late, p50", "p99", "latest"],
-  [[String(late.length), quantile(0.5), quantile(0.99), late.at(-1)!]],
+  ["alarms", "ms late, p50", "p99", "latest", "CPU µs of main for each", "of cells"],
+  [[String(late.length), quantile(0.5), quantile(0.99), late.at(-1)!, cpuOf("own"), cpuOf("below")]],
 );
 
 const sockets: WebSocket[] = [];

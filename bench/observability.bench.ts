@@ -1,7 +1,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { api, benchToken, startPeer, startSelvedge } from "./lib/child.ts";
+import {
+  api,
+  benchToken,
+  startPeer,
+  startPlatforms,
+  startSelvedge,
+  type PlatformOptions,
+} from "./lib/child.ts";
 import { load } from "./lib/load.ts";
 import {
   atMost,
@@ -12,13 +19,15 @@ import {
   printTable,
   type Goal,
 } from "./lib/measure.ts";
+import type { Ready } from "../src/ready.ts";
 import { defaultFields } from "../src/platform/access-log/fields.ts";
 import { proxiedZone } from "./lib/proxied-zone.ts";
 
 /**
  * Compares CPU time per proxied kilobyte with the access log, with a Logpush job of the same fields, and with traces,
- * to the same without them, in alternating rounds. All sides are restarted several times, because two launches of the
- * same program differ by more than the cost of a log.
+ * to the same without them, in alternating rounds; and a write of a record with the audit log to one without it. All
+ * sides are restarted several times, because two launches of the same program differ by more than the cost of a log.
+ * Traces and the audit log are compared within one process.
  */
 const launches = 7;
 const rounds = 6;
@@ -30,15 +39,12 @@ const host = "www.bench.example";
 const folder = mkdtempSync(join(tmpdir(), "selvedge-bench-"));
 const origin = await startPeer("origin.ts");
 const collector = await startPeer("collector.ts");
-const traces = ["--otlp-endpoint", `http://127.0.0.1:${collector.port}`, "--traces-sampler", "traceidratio"];
 const flags = {
   "no log": [],
   "access log": ["--access-log", join(folder, "access.log")],
   "one line in 100": ["--access-log", join(folder, "sampled.log"), "--access-log-one-in", "100"],
   "Logpush job": ["--private-networks", "all", "--logpush-interval-seconds", "2"],
   "disabled Logpush job": ["--private-networks", "all"],
-  "1 % of traces": [...traces, "--traces-sampler-arg", "0.01"],
-  "all traces": traces,
 } as const satisfies Record<string, readonly string[]>;
 type Side = keyof typeof flags;
 const names = Object.keys(flags) as Side[];
@@ -49,8 +55,6 @@ const noneOfEach = (): Record<Side, number[]> => ({
   "one line in 100": [],
   "Logpush job": [],
   "disabled Logpush job": [],
-  "1 % of traces": [],
-  "all traces": [],
 });
 const medians = noneOfEach();
 const ratios = noneOfEach();
@@ -61,8 +65,6 @@ for (let launch = 0; launch < launches; launch++) {
     ratios[side].push(pairedRatio(cpu[side], cpu["no log"]));
   }
 }
-await origin.stop();
-await collector.stop();
 rmSync(folder, { recursive: true });
 printTable(
   ["", "CPU µs each", "ratios of the launches"],
@@ -72,32 +74,82 @@ const goals: Goal[] = [
   atMost("CPU per request, access log / none", median(ratios["access log"]), 1.06),
   atMost("CPU per request, one line in 100 / none", median(ratios["one line in 100"]), 1.02),
   atMost("CPU per request, disabled Logpush job / none", median(ratios["disabled Logpush job"]), 1.01),
-  atMost("CPU per request, 1 % of traces / none", median(ratios["1 % of traces"]), 1.01),
-  atMost("CPU per request, all traces / none", median(ratios["all traces"]), 1.15),
 ];
+const traces = await traceRatios();
+goals.push(atMost("CPU per request, 1 % of traces / none", traces.few, 1.01));
+goals.push(atMost("CPU per request, all traces / none", traces.all, 1.15));
+await origin.stop();
+await collector.stop();
 goals.push(await scrapeOfManyZones());
 goals.push(atMost("CPU per write of a record, audit log / none", await auditRatio(), 1.15));
 printGoals(goals);
 
+/** Compares CPU time per request with all traces, and with one in a hundred, to the same without traces. */
+async function traceRatios(): Promise<Record<"few" | "all", number>> {
+  const traced = {
+    otlpEndpoint: `http://127.0.0.1:${collector.port}`,
+    tracesSampler: "traceidratio",
+  } as const;
+  const { few, all } = await ratiosInOneProcess(
+    { none: {}, few: { ...traced, tracesSamplerArg: "0.01" }, all: traced },
+    "none",
+    async (ready) => {
+      await proxiedZone(ready, "bench.example", origin.port);
+      const request = { method: "GET", path: "/1024", headers: { host } } as const;
+      return { count, run: async () => load(ready.edge, count, connections, () => request) };
+    },
+  );
+  printTable(
+    ["", "ratios of the launches"],
+    [
+      ["a request, 1 % of traces / none", spread(few)],
+      ["a request, all traces / none", spread(all)],
+    ],
+  );
+  return { few: median(few), all: median(all) };
+}
+
 /** Compares CPU time of creating and changing a record with and without the audit log. */
 async function auditRatio(): Promise<number> {
-  const found: number[] = [];
+  const { on } = await ratiosInOneProcess({ on: {}, off: { withoutAudit: true } }, "off", async (ready) => ({
+    count: writes,
+    run: await recordsOf(ready),
+  }));
+  printTable(["", "ratios of the launches"], [["write of a record, audit log / none", spread(on)]]);
+  return median(on);
+}
+
+interface Work {
+  count: number;
+  run: () => Promise<unknown>;
+}
+
+/** The CPU time of each side's work divided by that of `base`, in each launch of one process with all sides. */
+async function ratiosInOneProcess<Side extends string>(
+  options: Record<Side, PlatformOptions>,
+  base: NoInfer<Side>,
+  prepare: (ready: Ready) => Promise<Work>,
+): Promise<Record<Side, number[]>> {
+  const sides = Object.keys(options) as Side[];
+  const none = <T>(): Record<Side, T[]> =>
+    Object.fromEntries(sides.map((side) => [side, []])) as unknown as Record<Side, T[]>;
+  const found = none<number>();
   for (let launch = 0; launch < launches; launch++) {
-    const sides = [];
-    for (const mode of launch % 2 === 0 ? ["on", "off"] : ["off", "on"])
-      sides.push({ mode, ...(await recordsOf(await startPeer("audited-api.ts", mode))) });
-    const cpu: Record<string, number[]> = { on: [], off: [] };
+    const order = launch % 2 === 0 ? sides : sides.toReversed();
+    const started = await startPlatforms(order.map((side) => options[side]));
+    const works: [Side, Work][] = [];
+    for (const [i, side] of order.entries()) works.push([side, await prepare(started.platforms[i]!)]);
+    const cpu = none<number>();
     for (let round = -warmUpRounds; round < rounds; round++)
-      for (const { mode, pid, write } of round % 2 === 0 ? sides : sides.toReversed()) {
-        const before = cpuMicroseconds(pid);
-        await write();
-        if (round >= 0) cpu[mode]!.push((cpuMicroseconds(pid) - before) / writes);
+      for (const [side, { count: times, run }] of round % 2 === 0 ? works : works.toReversed()) {
+        const before = cpuMicroseconds(started.pid);
+        await run();
+        if (round >= 0) cpu[side].push((cpuMicroseconds(started.pid) - before) / times);
       }
-    for (const { stop } of sides) await stop();
-    found.push(pairedRatio(cpu["on"]!, cpu["off"]!));
+    await started.stop();
+    for (const side of sides) found[side].push(pairedRatio(cpu[side], cpu[base]));
   }
-  printTable(["", "ratios of the launches"], [["write of a record, audit log / none", spread(found)]]);
-  return median(found);
+  return found;
 }
 
 /** The ratios of all launches, the lowest first. */
@@ -106,32 +158,25 @@ function spread(found: readonly number[]): string {
   return sorted.map((ratio) => ratio.toFixed(3)).join(", ");
 }
 
-/** Creates records, and changes one, in equal shares. */
-async function recordsOf(peer: Awaited<ReturnType<typeof startPeer>>) {
-  const origin = `http://127.0.0.1:${peer.port}`;
+/** Work that creates records, and changes one, in equal shares. */
+async function recordsOf(ready: Ready): Promise<() => Promise<unknown>> {
+  const { origin: at, pathname } = new URL(ready.api);
   const headers = { authorization: `Bearer ${benchToken}`, "content-type": "application/json" };
-  const post = async (path: string, body: object): Promise<string> => {
-    const answer = await fetch(`${origin}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
-    return ((await answer.json()) as { result: { id: string } }).result.id;
-  };
-  const zone = await post("/client/v4/zones", { name: "bench.example" });
-  const path = `/client/v4/zones/${zone}/dns_records`;
-  const first = await post(path, { type: "A", name: "first", content: "192.0.2.1", ttl: 300 });
+  const zone = await api<{ id: string }>(ready, "POST", "/zones", { name: "bench.example" });
+  const records = `/zones/${zone.id}/dns_records`;
+  const old = { type: "A", name: "first", content: "192.0.2.1", ttl: 300 };
+  const first = await api<{ id: string }>(ready, "POST", records, old);
+  const path = `${pathname}${records}`;
   let serial = 0;
   const next = () => {
     const isNew = serial++ % 2 === 0;
-    const record = {
-      type: "A",
-      name: isNew ? `r${serial}` : "first",
-      content: `192.0.2.${serial % 250}`,
-      ttl: 300,
-    };
-    const body = JSON.stringify(record);
+    const name = isNew ? `r${serial}` : "first";
+    const body = JSON.stringify({ type: "A", name, content: `192.0.2.${serial % 250}`, ttl: 300 });
     return isNew
       ? { method: "POST" as const, path, headers, body }
-      : { method: "PUT" as const, path: `${path}/${first}`, headers, body };
+      : { method: "PUT" as const, path: `${path}/${first.id}`, headers, body };
   };
-  return { pid: peer.pid, stop: () => peer.stop(), write: () => load(origin, writes, connections, next) };
+  return async () => load(at, writes, connections, next);
 }
 
 /** CPU time per request in each round, for sides that are started in the given order. */

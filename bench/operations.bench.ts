@@ -1,4 +1,5 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { Resolver } from "node:dns/promises";
 import { loadavg, tmpdir } from "node:os";
@@ -11,6 +12,7 @@ import { api, benchToken, startSelvedge, type Started } from "./lib/child.ts";
 import { timesInTurns, type InTurns } from "./lib/in-turns.ts";
 import { load } from "./lib/load.ts";
 import {
+  atLeast,
   atMost,
   cpuMicroseconds,
   median,
@@ -23,8 +25,8 @@ import { startDatabase } from "./workflows-lib.ts";
 
 /**
  * Measures starts of the package and of a clone, reads of blobs from a bucket, the time until a change is visible at
- * another node, writes during a backup, and writes of one and of eight clients. BENCH_MEGABYTES is the size of the
- * backup.
+ * another node, the rate of a backup and writes during it, and writes of one and of eight clients. BENCH_MEGABYTES is
+ * the size of the backup.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
 const megabytes = Number(process.env["BENCH_MEGABYTES"] ?? 1000);
@@ -185,14 +187,24 @@ const write = async (): Promise<void> => {
   await answer.body.dump();
   if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}`);
 };
-const backups: InTurns[] = [];
-for (let round = 0; round < 3; round++) {
-  const target = join(folder, `backup-${round}`);
+/** Runs `during` with a backup, until it is complete. */
+async function whileBackedUp<T>(during: (child: ChildProcess) => Promise<T>): Promise<T> {
+  const target = join(folder, "backup");
   const args = ["bin/selvedge.js", "backup", target, "--data-dir", backed.dataDir];
   const child = spawn(process.execPath, args, { stdio: "ignore", detached: true });
-  backups.push(await timesInTurns(child, write));
+  const result = await during(child);
   if (child.exitCode !== 0) throw new Error(`backup ended with ${child.exitCode}`);
   rmSync(target, { recursive: true });
+  return result;
+}
+const rates: number[] = [];
+const backups: InTurns[] = [];
+for (let round = 0; round < 3; round++) {
+  await delay(2000); // writes slow a backup down
+  const beganMs = performance.now();
+  await whileBackedUp(async (child) => once(child, "exit"));
+  rates.push(megabytes / ((performance.now() - beganMs) / 1000));
+  backups.push(await whileBackedUp(async (child) => timesInTurns(child, write)));
 }
 printTable(
   ["writes", "count", "ms p50", "ms p99", "ms max", "over 50 ms"],
@@ -202,7 +214,7 @@ printTable(
       taken.length,
       percentile(taken, 0.5),
       percentile(taken, 0.99),
-      Math.max(...taken),
+      taken.reduce((most, ms) => Math.max(most, ms), 0),
       taken.filter((ms) => ms > 50).length,
     ]),
   ),
@@ -214,6 +226,7 @@ console.log(
     .join(", ")}`,
 );
 goals.push(
+  atLeast("rate of a backup without writes, MB/s", median(rates), 50),
   atMost("p99 of writes, a backup runs / is stopped", pairedRatio(p99("running"), p99("stopped")), 1.5),
 );
 await pool.close();

@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startSelvedge, type Selvedge } from "../src/testkit/start-selvedge.ts";
 import { call } from "../test/testkit/helpers.ts";
-import { atMost, median, printGoals, residentMegabytes } from "./lib/measure.ts";
+import { atMost, median, printGoals, reported, residentMegabytes } from "./lib/measure.ts";
 import { processTree } from "./lib/tree.ts";
 
 /**
  * The test kit as tests use it: a platform for a file of tests, which is reset before each. A reset is measured with
- * 12,000 rows that it deletes, and with 12,000 that it brings back.
+ * 12,000 rows that it deletes, and with 12,000 of which none, one or all changed.
  */
 const records = 12_000;
 const resets = 200;
@@ -58,8 +58,11 @@ for (let round = 0; round < 7; round++) {
   await edge.close();
 }
 
-const together = await timed(async () => {
+let together = 0;
+const togetherAndEnded = await timed(async () => {
+  const startedMs = performance.now();
   const all = await Promise.all(Array.from({ length: atOnce }, () => startSelvedge()));
+  together = performance.now() - startedMs;
   for (const each of all) await each.close();
 });
 
@@ -85,20 +88,38 @@ await edge.close();
 
 const filled = await startSelvedge({ state: file });
 rmSync(folder, { recursive: true });
-const restoring: number[] = [];
-for (let round = 0; round < resets; round++) {
-  const zones = await call<{ id: string }[]>(filled, "GET", "/zones");
-  await call(filled, "PATCH", `/zones/${zones[0]!.id}`, { paused: true });
-  restoring.push(await timed(() => filled.reset()));
+const zoneId = async (): Promise<string> => (await call<{ id: string }[]>(filled, "GET", "/zones"))[0]!.id;
+
+/** Times of resets after a change. */
+async function resetsAfter(count: number, change: (zone: string) => Promise<unknown>): Promise<number[]> {
+  const times: number[] = [];
+  for (let round = 0; round < count; round++) {
+    await change(await zoneId());
+    times.push(await timed(() => filled.reset()));
+  }
+  return times;
 }
+const unchanged = await resetsAfter(resets, async () => {});
+const restoring = await resetsAfter(resets, (zone) =>
+  call(filled, "PATCH", `/zones/${zone}`, { paused: true }),
+);
+const edited = await resetsAfter(resets, async (zone) => {
+  const [record] = await call<{ id: string }[]>(filled, "GET", `/zones/${zone}/dns_records?per_page=1`);
+  await call(filled, "PATCH", `/zones/${zone}/dns_records/${record!.id}`, { content: "192.0.2.200" });
+});
+const deleted = await resetsAfter(15, (zone) => call(filled, "DELETE", `/zones/${zone}`));
 await filled.close();
 
 printGoals([
   atMost("start, s", median(starts) / 1000, 1),
-  atMost(`${atOnce} at once: all are ready and have ended, s`, together / 1000, 10),
+  atMost(`${atOnce} at once: all are ready, s`, together / 1000, 10),
+  atMost("  and have ended one after the other, s", togetherAndEnded / 1000, 10),
   atMost(`${tests} tests in sequence, each with a reset, s`, sequence / 1000, 3),
   atMost(`reset that deletes ${records} rows, ms`, median(deleting), 10),
-  atMost(`reset that brings ${records} rows back: median, ms`, median(restoring), 10),
+  atMost(`reset with ${records} rows, none of them changed, ms`, median(unchanged), 10),
+  atMost("  a zone changed: median, ms", median(restoring), 10),
   atMost("  95th percentile, ms", percentile95(restoring), 10),
+  atMost("  a record changed, ms", median(edited), 10),
+  reported("  all deleted and brought back, ms", median(deleted)),
   atMost("memory of a platform after the tests, MB", memory, 160),
 ]);

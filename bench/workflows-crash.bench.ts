@@ -18,19 +18,19 @@ const lookEveryMs = 1;
 
 /** Progress of each instance: the step that began last, or the number of steps when its code has ended. */
 const furthest = new Map<string, number>();
-const heard = { acknowledged: 0, executedAgain: 0, repeated: 0, lastAt: 0, firstAt: 0 };
+const progress = { acknowledged: 0, executedAgain: 0, repeated: 0, lastAt: 0, firstAt: 0 };
 const witness = createServer((request, response) => {
   const [, id, at] = request.url!.split("/") as [string, string, string];
   const step = Number(at);
   const before = furthest.get(id) ?? 0;
-  if (step < before) heard.executedAgain++;
-  else if (furthest.has(id) && step === before) heard.repeated++;
+  if (step < before) progress.executedAgain++;
+  else if (furthest.has(id) && step === before) progress.repeated++;
   else {
     furthest.set(id, step);
-    heard.acknowledged += step - before;
+    progress.acknowledged += step - before;
   }
-  heard.lastAt = performance.now();
-  heard.firstAt ||= heard.lastAt;
+  progress.lastAt = performance.now();
+  progress.firstAt ||= progress.lastAt;
   response.end();
 });
 witness.keepAliveTimeout = 60_000;
@@ -43,15 +43,15 @@ const ours = await startOurs(
   ["--private-networks", "all"],
   `export class Crashing extends WorkflowEntrypoint {
   async run({ instanceId, payload: { witness, steps, stepMs } }, step) {
-    const tell = async (at) => (await fetch([witness, instanceId, at].join("/"))).text();
+    const report = async (at) => (await fetch([witness, instanceId, at].join("/"))).text();
     let sum = 0;
     for (let i = 0; i < steps; i++)
       sum += await step.do("s" + i, async () => {
-        await tell(i);
+        await report(i);
         await new Promise((resolve) => setTimeout(resolve, stepMs));
         return i;
       });
-    await tell(steps);
+    await report(steps);
     return sum;
   }
 }`,
@@ -109,20 +109,20 @@ async function until(isSo: () => boolean, timeoutMs = doneMsMax): Promise<boolea
 
 async function crash(engine: Crashing, round: number): Promise<Figures> {
   furthest.clear();
-  Object.assign(heard, { acknowledged: 0, executedAgain: 0, repeated: 0 });
+  Object.assign(progress, { acknowledged: 0, executedAgain: 0, repeated: 0 });
   const ids = Array.from({ length: instances }, (_, i) => `c${round}-${i}`);
   await engine.create(ids);
   const all = instances * steps;
-  await until(() => heard.acknowledged >= all / 2);
+  await until(() => progress.acknowledged >= all / 2);
   await delay(stepMs / 2); // in the middle of the next one
   await engine.kill();
   // Runs in a surviving process are over when no step has begun for longer than a step takes.
-  await until(() => performance.now() - heard.lastAt > 2 * stepMs);
+  await until(() => performance.now() - progress.lastAt > 2 * stepMs);
   const restartedAt = performance.now();
-  heard.firstAt = 0;
+  progress.firstAt = 0;
   let readyMs = 0;
   const started = engine.restart().then(() => (readyMs = performance.now() - restartedAt));
-  await until(() => heard.acknowledged === all);
+  await until(() => progress.acknowledged === all);
   const doneMs = performance.now() - restartedAt;
   await started;
   const sum = (steps * (steps - 1)) / 2;
@@ -135,11 +135,11 @@ async function crash(engine: Crashing, round: number): Promise<Figures> {
   }
   return {
     readyMs,
-    firstStepMs: heard.firstAt - restartedAt,
+    firstStepMs: progress.firstAt - restartedAt,
     doneMs,
     lost,
-    executedAgain: heard.executedAgain,
-    repeated: heard.repeated,
+    executedAgain: progress.executedAgain,
+    repeated: progress.repeated,
   };
 }
 

@@ -42,6 +42,7 @@ const input = (id: string) => ({
   id,
   params: "j{}",
   trigger: "api" as const,
+  creatorTrace: null,
   successRetentionMs: 86_400_000,
   errorRetentionMs: 86_400_000,
 });

@@ -16,9 +16,9 @@ const instances = 50;
 /** Time for both nodes to acquire their share of the instances. */
 const shareMs = 6000;
 
-const heard = new Map<string, number>();
+const reportedAt = new Map<string, number>();
 const witness = createServer((request, response) => {
-  heard.set(request.url!.slice(1), performance.now());
+  reportedAt.set(request.url!.slice(1), performance.now());
   response.end();
 });
 await new Promise<void>((resolve) => witness.listen(0, "127.0.0.1", resolve));
@@ -60,11 +60,11 @@ await delay(shareMs);
 const ids = Array.from({ length: instances }, (_, i) => `t${i}`);
 for (const id of ids)
   await first.call("POST", "/workflows/Ticking/instances", { id, params: { witness: url } });
-while (heard.size < instances) await delay(10);
+while (reportedAt.size < instances) await delay(10);
 const pids = tree(first.pid);
 const killedAt = performance.now();
 for (const pid of pids) process.kill(pid, "SIGKILL");
-const wentOn = (id: string): boolean => (heard.get(id) ?? 0) > killedAt + 500; // excludes requests in flight at the kill
+const wentOn = (id: string): boolean => (reportedAt.get(id) ?? 0) > killedAt + 500; // excludes requests in flight at the kill
 while (!ids.some(wentOn)) await delay(10);
 const firstSeconds = (performance.now() - killedAt) / 1000;
 while (!ids.every(wentOn)) await delay(10);

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { build, type BuildOptions, type Plugin } from "esbuild";
 import { strip } from "../src/sandbox/process/worker-sources.ts";
@@ -18,7 +18,7 @@ const entries = [
   "main",
   "dns/name-server/thread",
   "platform/log-shipping/thread",
-  "platform/object-log/check-process",
+  "platform/object-log/integrity/check-process",
   "platform/storage/checkpoint",
   "products/images/engine/process",
   "sandbox/limits/cpu-limiter-thread",
@@ -148,6 +148,20 @@ function emitTypes(entries: readonly string[]): void {
   ];
   execFileSync("tsc", ["--ignoreConfig", ...options, ...fixed, ...entries], { stdio: "inherit" });
   rmSync(`${outdir}/testkit/edge-fetch.d.ts`);
+  for (const entry of requiredEntries) emitRequiredTypes(entry.replace(/^\.\/src\/testkit\/(.*)\.ts$/, "$1"));
+}
+
+/**
+ * Types for `require`, of a module by its path below the test kit: TypeScript takes the others for those of ES modules,
+ * which CommonJS cannot require.
+ */
+function emitRequiredTypes(path: string): void {
+  const output = `${outdir}/testkit/${path}.d.cts`;
+  if (existsSync(output)) return;
+  const relative = /(from |import\()"(\.[\w./-]+)\.ts"/g;
+  const types = readFileSync(`${outdir}/testkit/${path}.d.ts`, "utf8");
+  writeFileSync(output, types.replace(relative, '$1"$2.cts"'));
+  for (const [, , imported] of types.matchAll(relative)) emitRequiredTypes(join(dirname(path), imported!));
 }
 
 /** Writes the modules of worker/ folders, and those that they import, without their types. */

@@ -36,6 +36,7 @@ const [
   { importFileSchema },
   { openapi },
   { openapiTest },
+  { sqliteSchema },
   states,
 ] = await Promise.all([
   import("./generate/absent-products.ts"),
@@ -47,14 +48,16 @@ const [
   import("./generate/import-file.ts"),
   import("./generate/openapi.ts"),
   import("./generate/openapi-test.ts"),
+  import("./generate/sqlite-schema.ts"),
   import("./generate/workflow-states.ts"),
 ]);
 keepCurrent("src/edge-capabilities.ts", await edgeCapabilitiesModule());
-const files: Record<string, () => string> = {
+const files: Record<string, () => string | Promise<string>> = {
   "openapi.json": openapi,
   "openapi-test.json": openapiTest,
   "bom.cdx.json": billOfMaterials,
   "src/control/api/server/absent-products.json": absentProducts,
+  "src/platform/storage/migrations/sqlite-schema.json": sqliteSchema,
   "packaging/grafana/selvedge.json": board,
   "packaging/prometheus/alerts.yaml": alertRules,
   "docs/reference/configuration.md": configurationPage,
@@ -62,4 +65,4 @@ const files: Record<string, () => string> = {
   "docs/reference/import-file.schema.json": importFileSchema,
   "docs/reference/workflow-states.md": states.workflowStatesPage,
 };
-for (const [path, make] of Object.entries(files)) keepCurrent(path, make());
+for (const [path, make] of Object.entries(files)) keepCurrent(path, await make());

@@ -10,13 +10,27 @@ import { buildProgram, externalPackages, requiredEntries } from "./build.ts";
  */
 const kept = "package.json.clone";
 
-/** A module that other programs import, with its types. */
-function exported(source: string): Record<string, string> {
+/** A module that other programs import or require, with its types for each. */
+function exported(source: string): Record<string, string | object> {
   const built = source.replace(/^\.\/src\/(.*)\.ts$/, "./dist/$1");
+  const required = { types: `${built}.d.cts`, default: `${built}.cjs` };
   return {
+    ...(requiredEntries.includes(source) ? { require: required } : {}),
     types: `${built}.d.ts`,
-    ...(requiredEntries.includes(source) ? { require: `${built}.cjs` } : {}),
     default: `${built}.js`,
+  };
+}
+
+/** Types for a TypeScript that does not read `exports`: version 5 does not with `module` commonjs. */
+function typesWithoutExports(exports: Record<string, string>): object {
+  const required = Object.entries(exports).filter(([, source]) => requiredEntries.includes(source));
+  const typesOf = (source: string): string => source.replace(/^\.\/src\/(.*)\.ts$/, "./dist/$1.d.cts");
+  const below = required.filter(([path]) => path !== ".");
+  return {
+    types: typesOf(exports["."]!),
+    typesVersions: {
+      "*": Object.fromEntries(below.map(([path, source]) => [path.slice(2), [typesOf(source)]])),
+    },
   };
 }
 
@@ -55,6 +69,7 @@ async function prepare(): Promise<void> {
       ...Object.fromEntries(Object.entries(clone.exports).map(([path, source]) => [path, exported(source)])),
       "./package.json": "./package.json",
     },
+    ...typesWithoutExports(clone.exports),
     files,
     engines: { node: ">=26.4" },
     dependencies,

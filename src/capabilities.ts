@@ -43,7 +43,7 @@ import { workflows } from "./products/workflows/capability.ts";
 import { sandbox } from "./sandbox/capability.ts";
 import { assetUploads } from "./workers/assets/uploads/capability.ts";
 import { assets } from "./workers/assets/capability.ts";
-import { dispatch } from "./workers/dispatch/capability.ts";
+import { dispatch, dispatchUsage } from "./workers/dispatch/capability.ts";
 import { bindings, startup } from "./workers/capability.ts";
 import { d1 } from "./products/d1/capability.ts";
 import { objects } from "./workers/objects/capability.ts";
@@ -104,6 +104,7 @@ export const capabilities = [
   scripts,
   assetUploads,
   dispatch,
+  dispatchUsage,
   tails,
   scriptsForScripts, // before the handlers of scripts and snippets
   runtime,

@@ -79,6 +79,8 @@ export interface Contributions {
   reset: () => Promise<void>;
   /** Work that becomes due at a time, by the names of capabilities. */
   due: Readonly<Record<string, DueWork>>;
+  /** Removes what has expired, as timers do within minutes. Resolves with the numbers since the start, by kind. */
+  expire: () => Promise<Readonly<Record<string, number>>>;
   /** Resolves with the metrics of all capabilities. Loads prom-client. */
   metrics(): Promise<Metric[]>;
 }
@@ -91,6 +93,10 @@ export interface DueWork {
   run(): Promise<readonly object[]>;
   /** The pieces of work in progress. */
   inFlight(): number;
+  /** The number of runs that schedules have until a time, which are known before any of them. */
+  scheduled?(untilMs: number): number;
+  /** Stores changes that it would store soon. */
+  store?(): Promise<void>;
 }
 
 /** The contributions of a capability, bound to its services. */
@@ -103,6 +109,7 @@ interface Bound<S> {
   bindings: BindingDeclarations;
   health: Record<string, () => Promise<void>>;
   due: DueWork | undefined;
+  expire(): Promise<Readonly<Record<string, number>>>;
   metrics(): Promise<readonly Metric[]>;
   reset(): Promise<void>;
   load(contributions: Contributions): Promise<void>;
@@ -177,6 +184,8 @@ interface Declared<N extends readonly Capability[], S extends object, O, D exten
   health?(services: Given<N, S, D>): Record<string, () => Promise<void>>;
   /** Work that becomes due at a time. */
   due?(services: Given<N, S, D>): DueWork;
+  /** Removes what has expired by now. Resolves with the numbers since the start, by kind. */
+  expire?(services: Given<N, S, D>): Promise<Readonly<Record<string, number>>>;
   /** Clears cached rows that its storage listeners do not invalidate. The test kit has replaced the database. */
   reset?(services: Given<N, S, D>): Promise<void> | void;
   /** Called only if metrics are configured. Import prom-client here, not with the module. */
@@ -234,6 +243,7 @@ export function capability<
         bindings: declared.bindings?.(services) ?? {},
         health: declared.health?.(services) ?? {},
         due: declared.due?.(services),
+        expire: async () => declared.expire?.(services) ?? {},
         reset: async () => declared.reset?.(services),
         metrics: async () => declared.metrics?.(services) ?? [],
         load: async (contributions) => declared.load?.(services, contributions),

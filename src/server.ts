@@ -1,39 +1,13 @@
-import { resolve } from "node:path";
 import type { Logger } from "pino";
 import { capabilities, type Services } from "./capabilities.ts";
 import type { ApiChecks } from "./control/api/server/app.ts";
-import { authorityFiles } from "./edge/tls/certificates/authority-files.ts";
 import type { Config } from "./platform/config/settings.ts";
 import type { Reserved } from "./platform/listen/reserve.ts";
-import { dashboardPath } from "./platform/dashboard/bundle.ts";
 import { writeForOthers, writePrivate } from "./platform/storage/private-files.ts";
-import { accountHash } from "./products/images/image-services.ts";
 import type { Platform } from "./capability.ts";
 import type { OwnProcess } from "./platform/processes/own-process.ts";
-import { controlOf } from "./test-api/capability.ts";
+import { readyOf, type Ready } from "./ready.ts";
 import { start } from "./start.ts";
-
-/** The addresses of all listeners: the content of the ready file. */
-export interface Ready {
-  api: string;
-  edge: string;
-  /** Null if the edge does not listen for TLS. `tls_authority` is the path of a PEM file, for clients to trust. */
-  edge_tls: string | null;
-  tls_authority: string | null;
-  /** Host and port, for UDP and TCP. */
-  dns: string;
-  /** Null without `metrics-listen`. */
-  metrics: string | null;
-  delivery: string;
-  dashboard: string;
-  account_id: string;
-  account_hash: string;
-  pid: number;
-  /** Start of the process, in RFC 3339. */
-  started: string;
-  /** The control surface of tests and its secret; absent without `test-api`. */
-  control?: { url: string; token: string };
-}
 
 /** A started platform. */
 export interface RunningServer {
@@ -60,7 +34,7 @@ interface StartOptions {
   /** Default: a single process with all capabilities. */
   own?: OwnProcess;
   /** Fills the platform before it says that it is ready. The token is the owner's. */
-  fill?: ((ready: Ready, token: string) => Promise<void>) | undefined;
+  fill?: ((ready: Ready, token: string) => Promise<Pick<Ready, "tokens" | "accounts">>) | undefined;
 }
 
 /** Starts the platform: all capabilities, in the order of their needs. Releases `reserved` at the end. */
@@ -77,7 +51,7 @@ export async function startServer(
   services.dashboardOrigins.push(new URL(services.images.deliveryUrl).origin);
   const ready = readyOf(services, own.role === "main" ? own.supervised.supervisorPid : undefined);
   try {
-    await fill?.(ready, config.apiToken ?? services.owner.current!.newToken!);
+    Object.assign(ready, await fill?.(ready, config.apiToken ?? services.owner.current!.newToken!));
     const write = ready.control === undefined ? writeForOthers : writePrivate;
     if (config.readyFile !== undefined) write(config.readyFile, `${JSON.stringify(ready, null, 2)}\n`);
   } catch (error) {
@@ -112,25 +86,4 @@ async function startLink(services: Services, ready: Ready): Promise<string | und
   return typeof known === "string"
     ? undefined
     : `${ready.dashboard}#start=${services.startCodes.make(known.token)}`;
-}
-
-function readyOf(services: Services, supervisorPid?: number): Ready {
-  const { apiListener, edgeListener, edgeTlsListener, dnsListener, metricsListener, testControl } = services;
-  const hasTls = edgeTlsListener.address !== undefined;
-  const accountId = services.owner.current!.account.id;
-  return {
-    api: `http://${apiListener.authority}/client/v4`,
-    edge: `http://${edgeListener.authority}`,
-    edge_tls: hasTls ? `https://${edgeTlsListener.authority}` : null,
-    tls_authority: hasTls ? resolve(authorityFiles(services.authorityDir).certificate) : null,
-    dns: dnsListener.authority,
-    metrics: metricsListener.address === undefined ? null : `http://${metricsListener.authority}/metrics`,
-    delivery: services.images.deliveryUrl,
-    dashboard: `http://${apiListener.authority}${dashboardPath}`,
-    account_id: accountId,
-    account_hash: accountHash(accountId),
-    pid: supervisorPid ?? process.pid,
-    started: new Date(performance.timeOrigin).toISOString(),
-    ...(testControl === undefined ? {} : { control: controlOf(apiListener.authority, testControl.secret) }),
-  };
 }

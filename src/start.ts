@@ -167,6 +167,11 @@ function contributionsOf(
         return due === undefined ? [] : [[name, due]];
       }),
     ),
+    expire: async () =>
+      Object.assign({}, ...(await Promise.all(begun.map(async (each) => each.expire())))) as Record<
+        string,
+        number
+      >,
     metrics: async () => (await Promise.all(begun.map((each) => each.metrics()))).flat(),
   };
 }

@@ -242,6 +242,7 @@ it("a new capability is a folder, one line in the list, and what is generated fr
     "src/capabilities.ts",
     "src/declarations.ts",
     "src/edge-capabilities.ts",
+    "src/platform/storage/migrations/sqlite-schema.json",
   ]);
 });
 

@@ -7,7 +7,7 @@ import { operationsFor, type Operation } from "../src/control/api/operation.ts";
 import { isParameter } from "../src/control/api/server/paths.ts";
 import { operations } from "../src/capabilities.ts";
 import { permissionGroups } from "../src/control/access/permissions.ts";
-import { startTestServer, type Answer, type TestServer } from "./helpers/server.ts";
+import { startTestServer, type ApiResponse, type TestServer } from "./helpers/server.ts";
 
 const { operation: declare } = operationsFor<object>();
 
@@ -110,7 +110,7 @@ function statusOfUnknown(operation: Operation, parameter: string): 400 | 404 | 4
   return readsBodyFirst.has(id) ? 400 : 404;
 }
 
-function expectFailure(answer: Answer, status: number, code?: number): void {
+function expectFailure(answer: ApiResponse, status: number, code?: number): void {
   expect(answer.body).toMatchObject({ success: false, result: null, messages: [] });
   expect(answer.body.errors.length).toBeGreaterThan(0);
   expect(answer.headers.get("content-type")).toBe("application/json");
@@ -125,7 +125,7 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
     token: string | undefined,
     ids?: Record<string, string>,
     body = someBody(operation),
-  ): Promise<Answer> =>
+  ): Promise<ApiResponse> =>
     server.call(operation.method, pathOf(operation, ids), body, {
       authorization: token === undefined ? "" : `Bearer ${token}`,
     });
@@ -133,7 +133,7 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
   it("rejects a call without credentials", async () => {
     const response = await fetch(`${server.ready.api}${pathOf(operation)}`, { method: operation.method });
     expect(response.status).toBe(401);
-    expect(((await response.json()) as Answer["body"]).errors[0]!.code).toBe(9106);
+    expect(((await response.json()) as ApiResponse["body"]).errors[0]!.code).toBe(9106);
   });
 
   it("rejects an unknown token", async () => {

@@ -21,6 +21,8 @@ const folder = temporaryFolder();
 chmodSync(folder, 0o711); // the user of cells with Durable Objects must pass through it
 let environment: NodeJS.ProcessEnv = { ...process.env };
 const ended: (() => Promise<unknown>)[] = [];
+/** Process groups with an open output: of commands that run, or that a test left when its time was over. */
+const running = new Set<number>();
 
 function start(
   command: string,
@@ -37,7 +39,13 @@ function start(
   const run: Run = { stdout: "", stderr: "", code: null };
   child.stdout.on("data", (chunk: Buffer) => (run.stdout += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (run.stderr += chunk.toString()));
-  const done = new Promise<Run>((resolve) => child.on("close", (code) => resolve({ ...run, code })));
+  running.add(child.pid!);
+  const done = new Promise<Run>((resolve) =>
+    child.on("close", (code) => {
+      running.delete(child.pid!);
+      resolve({ ...run, code });
+    }),
+  );
   return { done, output: () => run.stdout, kill: () => void process.kill(-child.pid!, "SIGINT") };
 }
 const shell = async (script: string, cwd?: string): Promise<Run> =>
@@ -58,18 +66,16 @@ beforeAll(async () => {
     serving.kill();
     await serving.done;
   });
-  const exports = await vi.waitFor(
-    () => {
-      const found = [...serving.output().matchAll(/export (\w+)=(\S+)/g)];
-      expect(found.length).toBeGreaterThanOrEqual(4);
-      return found;
-    },
-    { timeout: 20_000 },
-  );
+  const exports = await vi.waitFor(() => {
+    const found = [...serving.output().matchAll(/export (\w+)=(\S+)/g)];
+    expect(found.length).toBeGreaterThanOrEqual(4);
+    return found;
+  });
   for (const [, name, value] of exports) environment[name!] = value!;
 });
 afterAll(async () => {
   for (const end of ended.toReversed()) await end();
+  for (const group of running) process.kill(-group, "SIGKILL");
 });
 
 it("the quickest result of README.md is a script that responds on its own host", async () => {

@@ -40,13 +40,13 @@ const factories = errorTables.flatMap(({ title, errors: table }) =>
 
 describe.each(factories)("%s", (_, make) => {
   const detailsMax = 4;
-  const told = (details: readonly unknown[]): string[] => {
+  const messagesOf = (details: readonly unknown[]): string[] => {
     const { message, chain = [] } = make(...details);
     return [message, ...chain.map((each) => each.message)];
   };
   const list = ["one", "two"];
   const holesOf = (details: readonly unknown[]): string[] =>
-    told(details).filter((message) => holeIn(message) !== undefined);
+    messagesOf(details).filter((message) => holeIn(message) !== undefined);
 
   it("has no holes with details of any kind", () => {
     // The types of a factory's parameters are unknown here. A list of one element prints like the element.
@@ -57,7 +57,7 @@ describe.each(factories)("%s", (_, make) => {
     for (let at = 0; at < detailsMax; at++) {
       const withList = (each: readonly string[]): unknown[] =>
         Array.from({ length: detailsMax }, (__, index) => (index === at ? each : ["word"]));
-      if (!told(withList(list)).some((message) => message.includes("one, two"))) continue;
+      if (!messagesOf(withList(list)).some((message) => message.includes("one, two"))) continue;
       expect(holesOf(withList([]))).toEqual([]);
     }
   });

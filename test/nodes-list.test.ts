@@ -47,7 +47,7 @@ it("selvedge nodes shows a node of a folder while it runs, when it is killed, an
   );
 });
 
-it("two nodes on PostgreSQL see each other, and a killed one becomes lost", { timeout: 60_000 }, async () => {
+it("two nodes on PostgreSQL see each other, and a killed one becomes lost", async () => {
   const postgres = await startPostgres();
   onTestFinished(() => postgres.stop());
   const url = await postgres.createDatabase();
@@ -67,10 +67,9 @@ it("two nodes on PostgreSQL see each other, and a killed one becomes lost", { ti
   ]);
   second.process.kill("SIGKILL");
   await second.exited;
-  const deadline = Date.now() + 20_000;
-  while ((await stateOf(second.process.pid!)) !== "lost" && Date.now() < deadline)
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  expect(await stateOf(second.process.pid!)).toBe("lost");
+  await expect
+    .poll(async () => stateOf(second.process.pid!), { timeout: 60_000, interval: 100 })
+    .toBe("lost");
   first.process.kill("SIGTERM");
   expect(await first.exited).toBe(0);
 });

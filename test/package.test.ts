@@ -102,6 +102,26 @@ it("can be imported by a program in TypeScript", async () => {
   expect((await run(process.execPath, [file], { cwd: project })).stdout).toMatch(/^404 [0-9a-f]{32}$/);
 });
 
+it("has types for programs in TypeScript that are CommonJS", async () => {
+  const file = join(project, "kit.test.cts");
+  writeFileSync(
+    file,
+    `import { startSelvedge, type Seed } from "selvedge";
+     import { expect, selvedge } from "selvedge/jest";
+     const state: Seed = { tokens: { ci: { permissions: ["DNS Write"] } } };
+     const edge = selvedge({ state });
+     export const check = async (): Promise<string> => {
+       await expect(edge()).toHaveCalled("zone_list");
+       await (await startSelvedge()).close();
+       return edge().tokens["ci"]!;
+     };`,
+  );
+  const options = ["--ignoreConfig", "--noEmit", "--strict", "--target", "es2024", "--types", "node"];
+  const found = ["--lib", "es2024,esnext.disposable", "--typeRoots", resolve("node_modules/@types")];
+  for (const module of ["node16", "commonjs"])
+    await run("tsc", [...options, ...found, "--module", module, file], { cwd: project });
+});
+
 /** A test that uses the runner of node:test. */
 function kitTest(): string {
   const file = join(project, "kit.test.mjs");
@@ -118,6 +138,22 @@ function kitTest(): string {
 it("tests with its runner of node:test, and runs a command with a platform", async () => {
   const file = kitTest();
   await run(process.execPath, [program, "run", "--", process.execPath, file], { cwd: project });
+});
+
+it("the jobs of docs/testing.md keep the calls of failed tests", async () => {
+  for (const name of ["github.yml", "gitlab.yml"]) {
+    const { code } = blocksOf("docs/testing.md").find(({ use }) => use === name)!;
+    const commands = [...code.matchAll(/^ +- (?:run: )?(np[mx] .+)$/gm)].map(([, command]) => command!);
+    expect(commands).toEqual(["npm ci", "npx selvedge run -- npm test"]);
+    expect(code).toMatch(/path.*\bselvedge-calls\.har\b/);
+  }
+  const path = join(project, "package.json");
+  const described = JSON.parse(readFileSync(path, "utf8")) as object;
+  const scripts = { test: "curl -s $CLOUDFLARE_BASE_URL/zonez; exit 3" };
+  writeFileSync(path, JSON.stringify({ ...described, scripts }));
+  const job = run("npx", ["selvedge", "run", "--", "npm", "test"], { cwd: project });
+  await expect(job).rejects.toMatchObject({ code: 3 });
+  expect(readFileSync(join(project, "selvedge-calls.har"), "utf8")).toContain("/zonez");
 });
 
 describe("the runners of docs/testing.md", () => {

@@ -6,7 +6,7 @@ import { openStorage } from "../src/platform/storage/storage.ts";
 import { hasPgBouncer, startPgBouncer, type PgBouncer } from "./helpers/pgbouncer.ts";
 import { startPostgres, type TestPostgres } from "./helpers/postgres.ts";
 import { startTestServer, type TestServer } from "./helpers/server.ts";
-import { visit } from "./helpers/visit.ts";
+import { requestEdge } from "./helpers/edge-request.ts";
 
 /** Two nodes that reach PostgreSQL through PgBouncer in transaction mode: each transaction has another connection. */
 describe.skipIf(!hasPgBouncer)("through PgBouncer in transaction mode", () => {
@@ -14,7 +14,7 @@ describe.skipIf(!hasPgBouncer)("through PgBouncer in transaction mode", () => {
   let pgbouncer: PgBouncer;
   let databaseUrl: string;
   let nodes: TestServer[];
-  const wait = { timeout: 20_000, interval: 20 };
+  const wait = { interval: 20 };
 
   beforeAll(async () => {
     postgres = await startPostgres();
@@ -68,7 +68,7 @@ describe.skipIf(!hasPgBouncer)("through PgBouncer in transaction mode", () => {
     const rule = { action: "route", expression: "true", action_parameters: { origin: { port: 1 } } };
     const path = `/zones/${zone}/rulesets/phases/http_request_origin/entrypoint`;
     expect((await first.call("PUT", path, { rules: [rule] })).status).toBe(200);
-    const at = async (): Promise<number> => (await visit(second.ready.edge, "served.example")).status;
+    const at = async (): Promise<number> => (await requestEdge(second.ready.edge, "served.example")).status;
     await vi.waitFor(async () => expect(await at()).toBe(521), { ...wait, timeout: 5000 });
   });
 

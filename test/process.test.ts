@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
 import { startPostgres } from "./helpers/postgres.ts";
 import { serve, temporaryFolder, type ServerProcess } from "./helpers/process.ts";
-import { visit } from "./helpers/visit.ts";
+import { requestEdge } from "./helpers/edge-request.ts";
 
 const token = "process-test-token";
 const call = async (
@@ -107,7 +107,7 @@ it("finishes requests in progress when it is stopped", async () => {
       },
     ],
   });
-  const visiting = visit(server.ready.edge, "drain.example");
+  const visiting = requestEdge(server.ready.edge, "drain.example");
   await arrived.promise;
   server.process.kill("SIGTERM");
   await new Promise<void>((resolve) => {

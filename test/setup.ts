@@ -1,5 +1,6 @@
 import { afterEach, expect, vi } from "vitest";
 import { leaks, watchAnswers } from "./helpers/leaks.ts";
+import { longer } from "./helpers/waits.ts";
 
 /** In every test, no response may reveal the program's location or a library's error text. */
 watchAnswers();
@@ -7,7 +8,7 @@ afterEach(() => {
   expect(leaks.splice(0)).toEqual([]);
 });
 
-// A busy machine may need more than the default second, for which the configuration has no setting.
-const { waitFor } = vi;
-vi.waitFor = (callback, options = {}) =>
-  waitFor(callback, typeof options === "number" ? options : { timeout: 10_000, ...options });
+// The configuration has no setting for these.
+const { waitFor, waitUntil } = vi;
+vi.waitFor = (callback, options = {}) => waitFor(callback, longer(options));
+vi.waitUntil = (callback, options = {}) => waitUntil(callback, longer(options));

@@ -94,12 +94,9 @@ const stillLong = new Set<string>([
   "src/workers/scripts/api-settings.ts settingsOperations",
   "src/workers/scripts/api-settings.ts accountSettingsOperations",
   "src/workers/scripts/versions/api-code.ts codeOperations",
-  // One case for each request of a binding, each kind of value, each metric.
-  "src/products/workflows/binding.ts answer",
-  "src/products/workflows/worker/codec.ts tag",
+  // One value for each metric.
   "src/edge/smart-routing/metrics.ts smartRoutingMetrics",
   // The methods of one object.
-  "src/products/kv/worker/binding.ts kvNamespace",
   "src/products/workflows/store/store.ts instanceStore",
   // The callbacks of one exchange share its state; on the path of every request.
   "src/sandbox/gateway/exchange.ts exchange",
@@ -268,6 +265,31 @@ it("every promise that is not awaited goes through unawaited() or ends in an emp
   expect(left).toEqual([]);
 });
 
+it("no wait with a limit leaves its timer, which would keep the process alive: endsWithin() ends it", () => {
+  const race = /Promise\.race\(\[[^\]]*?\b(?:delay|setTimeout)\([^)]*\)/g;
+  const left = product
+    .filter((file) => !/\/(testkit|worker)\//.test(file)) // on another Node, and in isolates
+    .flatMap((file) =>
+      (text(file).match(race) ?? [])
+        .filter((found) => !/ref: false|signal/.test(found))
+        .map((found) => `${file}: ${found}`),
+    );
+  expect(left).toEqual([]);
+});
+
+it("connections over TLS to servers that customers choose have the options of peerTls", () => {
+  const opens =
+    /import \{[^}]*\b(?:connect|request|createSecureContext|Agent)\b[^}]*\} from "node:(?:tls|https)"/;
+  const others = [
+    /^src\/edge\/tls\/secure-contexts\.ts$/, // for visitors
+    /^src\/edge\/tls\/acme\/|^src\/platform\//, // to servers that the operator names
+    /^src\/products\/request-tracer\/|^src\/testkit\//, // to the platform itself
+  ];
+  const open = product.filter((file) => opens.test(text(file)) && !others.some((each) => each.test(file)));
+  expect(open.length).toBeGreaterThan(3);
+  expect(open.filter((file) => !text(file).includes("...peerTls"))).toEqual([]);
+});
+
 it("files stay small enough to be read at once", () => {
   const linesMax = 420;
   expect(product.filter((file) => text(file).split("\n").length > linesMax)).toEqual([]);
@@ -275,8 +297,8 @@ it("files stay small enough to be read at once", () => {
 
 it("functions stay short enough to be read at once", () => {
   const linesMax = 60;
-  // Migrations are tables; the wiring of the program is one list of steps.
-  const isList = (file: string): boolean => /\/migrations\/\d{4}-|^src\/server\.ts/.test(file);
+  // Migrations are tables.
+  const isList = (file: string): boolean => /\/migrations\/\d{4}-/.test(file);
   const long = product
     .filter((file) => file.endsWith(".ts") && !isList(file))
     .flatMap((file) => longFunctions(file, linesMax).map((name) => `${file} ${name}`));
@@ -311,7 +333,7 @@ it("messages of unknown errors are never sent to callers", () => {
   expect(taking).toEqual([
     "src/edge/client-info/geo.ts", // about a file that the operator names
     "src/edge/tls/certificates/certificate.ts", // about the caller's own certificate
-    "src/platform/object-log/check-process.ts", // to the parent process
+    "src/platform/object-log/integrity/check-process.ts", // to the parent process
     "src/platform/util/json.ts", // about the caller's own text
     "src/products/images/engine/focus.ts", // to the parent process, which logs it
     "src/products/images/engine/process.ts", // to the parent process, which logs it
@@ -326,19 +348,13 @@ it("messages of unknown errors are never sent to callers", () => {
 
 it("no sentence has a pronoun for an unnamed person or thing where a noun belongs", () => {
   const written = files.filter((file) =>
-    /^(src|test|bench|scripts|docs|examples|dashboard|bin)\/.*\.(ts|js|md)$|^\w+\.md$/.test(file),
+    /^(src|test|bench|scripts|docs|examples|dashboard|bin)\/.*\.(tsx?|js|md)$|^\w+\.md$/.test(file),
   );
   // The brackets keep this file from finding itself. Names and addresses of invented people begin with a capital letter.
   const headless =
     /\b(?:[Ww]hateve[r]|[Ww]hoeve[r]|somebod[y])\b(?!@)|(?<!["'`])\b(?:[Nn]obod[y]|[Ss]omeon[e]|[Ee]veryon[e]) [a-z]/;
   expect(written.filter((file) => headless.test(text(file)))).toEqual([]);
 });
-
-/** Names that two products still share. The list only becomes shorter. */
-const stillDouble: readonly string[] = [
-  "Database: src/platform/storage/schema.ts, src/products/d1/database.ts, src/products/d1/worker/database.ts",
-  "Value: src/platform/storage/backup/rows.ts, src/rules/values/types.ts",
-];
 
 it("a name of an exported class or type has one meaning", () => {
   const declared = product
@@ -352,7 +368,7 @@ it("a name of an exported class or type has one meaning", () => {
   const double = [...Map.groupBy(declared, ({ name }) => name)]
     .filter(([, places]) => places.length > 1)
     .map(([name, places]) => `${name}: ${places.map(({ file }) => file).join(", ")}`);
-  expect(double.toSorted()).toEqual([...stillDouble].toSorted());
+  expect(double).toEqual([]);
 });
 
 it("a source file has a name of its own: none is called index.ts", () => {
@@ -375,7 +391,7 @@ function proseOf(file: string): string[] {
 it("no sentence begins with a relative clause in place of a noun, or uses an archaic word", () => {
   const written = files.filter(
     (file) =>
-      /^(src|test|bench|scripts|docs|examples|dashboard|bin|packaging)\/.*\.(ts|js|md)$|^\w+\.md$/.test(
+      /^(src|test|bench|scripts|docs|examples|dashboard|bin|packaging)\/.*\.(tsx?|js|md)$|^\w+\.md$/.test(
         file,
       ) && !/conformance|^test\/tidy/.test(file),
   );

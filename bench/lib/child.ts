@@ -5,7 +5,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createInterface } from "node:readline";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Ready } from "../../src/server.ts";
+import type { Config } from "../../src/platform/config/settings.ts";
+import type { Ready } from "../../src/ready.ts";
 import { processTree } from "./tree.ts";
 
 export interface Child {
@@ -27,16 +28,47 @@ export function ends<T extends ChildProcess>(child: T): T {
 
 /** A program of bench/peers, which prints its port when it listens. */
 export async function startPeer(file: string, ...args: string[]): Promise<Child & { port: number }> {
+  const { printed, ...child } = await startProgram(file, args);
+  return { ...child, port: Number(printed) };
+}
+
+/** Settings of a platform, and whether it has no audit log. */
+export type PlatformOptions = Partial<Config> & { withoutAudit?: boolean };
+
+/**
+ * Starts platforms with these options in one process. Two launches of one program differ by more than most parts of it
+ * cost, but platforms in one process share compiled code, memory and a heap.
+ */
+export async function startPlatforms(
+  options: readonly PlatformOptions[],
+): Promise<Child & { platforms: Ready[] }> {
+  const folder = mkdtempSync(join(tmpdir(), "selvedge-bench-"));
+  const all = options.map((each, i) => ({ dataDir: join(folder, String(i)), ...each }));
+  const started = await startProgram(
+    "platforms.ts",
+    all.map((each) => JSON.stringify(each)),
+  );
+  return {
+    pid: started.pid,
+    platforms: JSON.parse(started.printed) as Ready[],
+    async stop() {
+      await started.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startProgram(file: string, args: readonly string[]): Promise<Child & { printed: string }> {
   const child = ends(
     spawn(process.execPath, [join(import.meta.dirname, "../peers", file), ...args], {
       stdio: ["ignore", "pipe", "inherit"],
     }),
   );
-  const port = await new Promise<number>((resolve, reject) => {
-    child.stdout.once("data", (chunk: Buffer) => resolve(Number(chunk.toString())));
+  const printed = await new Promise<string>((resolve, reject) => {
+    child.stdout.once("data", (chunk: Buffer) => resolve(chunk.toString()));
     child.once("exit", () => reject(new Error(`${file} ended`)));
   });
-  return { pid: child.pid!, port, stop: () => stop(child) };
+  return { pid: child.pid!, printed, stop: () => stop(child) };
 }
 
 const loggedMax = 1000;

@@ -1,6 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** CPU time that a process, all of its threads together, has used until now, in microseconds. */
+/** The clock of `/proc/PID/stat` (USER_HZ, proc(5)), in microseconds. */
+const tickMicroseconds = 10_000;
+
+/**
+ * CPU time that a process, all of its threads together, has used until now, in microseconds. The scheduler's figures of
+ * threads are exact but end with the thread; the process's own figure is coarse and keeps them. Ended threads make the
+ * coarse one the larger.
+ */
 export function cpuMicroseconds(pid: number): number {
   let nanoseconds = 0;
   for (const task of readdirSync(`/proc/${pid}/task`)) {
@@ -10,7 +17,20 @@ export function cpuMicroseconds(pid: number): number {
       // the thread ended between the two calls
     }
   }
-  return nanoseconds / 1000;
+  const [user, system] = statFields(pid).slice(11, 13);
+  return Math.max(nanoseconds / 1000, (Number(user) + Number(system)) * tickMicroseconds);
+}
+
+/** CPU time of the children of a process that have ended, and of their children, in microseconds. */
+export function endedChildrenMicroseconds(pid: number): number {
+  const [user, system] = statFields(pid).slice(13, 15);
+  return (Number(user) + Number(system)) * tickMicroseconds;
+}
+
+/** The fields of `/proc/PID/stat` from the state on, which is the third. */
+function statFields(pid: number): string[] {
+  const text = readFileSync(`/proc/${pid}/stat`, "latin1");
+  return text.slice(text.lastIndexOf(")") + 2).split(" ");
 }
 
 export function residentMegabytes(pid: number): number {

@@ -1,4 +1,4 @@
-import type { Ready } from "../../src/server.ts";
+import type { Ready } from "../../src/ready.ts";
 import { api } from "./child.ts";
 
 /** Creates a zone whose host `www` is proxied to the origin at the given port. Resolves with its id. */

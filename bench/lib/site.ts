@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Ready } from "../../src/server.ts";
+import type { Ready } from "../../src/ready.ts";
 import { api, benchToken } from "./child.ts";
 
 const script = "bench-site";

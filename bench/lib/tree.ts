@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { cpuMicroseconds } from "./measure.ts";
+import { cpuMicroseconds, endedChildrenMicroseconds } from "./measure.ts";
 
 /** The ids of a process and all its descendants. */
 export function processTree(pid: number): number[] {
@@ -21,14 +21,14 @@ export function processTree(pid: number): number[] {
   return [...parents.keys()].filter(isBelow);
 }
 
-/** CPU time until now of a process (`own`) and of its descendants (`below`), in microseconds. */
+/** CPU time until now of a process (`own`) and of its descendants, ended ones too (`below`), in microseconds. */
 export function treeCpuMicroseconds(pid: number): { own: number; below: number } {
   const own = cpuMicroseconds(pid);
-  let below = 0;
+  let below = endedChildrenMicroseconds(pid);
   for (const each of processTree(pid)) {
     if (each === pid) continue;
     try {
-      below += cpuMicroseconds(each);
+      below += cpuMicroseconds(each) + endedChildrenMicroseconds(each);
     } catch {
       // it has ended
     }

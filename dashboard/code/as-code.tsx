@@ -4,6 +4,7 @@ import { Button } from "../parts/button.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Copy } from "../parts/layout.tsx";
 import { Tabs } from "../parts/tabs.tsx";
+import { Numbered } from "./numbered.tsx";
 import { renderings } from "./render.ts";
 
 /** Shows a call as curl, official client, wrangler and Terraform, before it is made. */
@@ -48,12 +49,24 @@ export function CodeTabs({ call }: { call: Call }) {
   );
 }
 
+interface CodeProps {
+  text: string;
+  label?: string;
+  /** Whether its lines have numbers, as those of a file. */
+  isFile?: boolean;
+}
+
 /** A piece of code with a copy button. */
-export const Code = ({ text, label = "Code" }: { text: string; label?: string }) => (
-  <div class="code">
-    <Copy text={text} />
+export function Code({ text, label = "Code", isFile = false }: CodeProps) {
+  const shown = (
     <pre tabIndex={0} role="region" aria-label={label}>
       <code>{text}</code>
     </pre>
-  </div>
-);
+  );
+  return (
+    <div class="code">
+      {isFile ? <Numbered text={text}>{shown}</Numbered> : shown}
+      <Copy text={text} />
+    </div>
+  );
+}

@@ -60,6 +60,7 @@ const traffic: Operations = {
     argument: "phase",
     terraform: "cloudflare_ruleset",
   },
+  [`POST ${zone}/rulesets`]: { client: "rulesets.create", terraform: "cloudflare_ruleset" },
   [`POST ${zone}/rulesets/{ruleset_id}/rules`]: { client: "rulesets.rules.create", argument: "ruleset_id" },
   [`PATCH ${zone}/rulesets/{ruleset_id}/rules/{rule_id}`]: {
     client: "rulesets.rules.edit",

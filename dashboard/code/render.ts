@@ -14,7 +14,7 @@ const isJson = (body: unknown): body is object =>
 const secretNames = new Set(["private_key", "secret", "api_key"]);
 
 /** The body with its secrets replaced by names of environment variables. */
-function withoutSecrets(call: Call): Call {
+export function withoutSecrets(call: Call): Call {
   if (!isJson(call.body) || Array.isArray(call.body)) return call;
   const isSecret = (name: string): boolean =>
     secretNames.has(name) || (name === "text" && call.op.includes("/secrets"));

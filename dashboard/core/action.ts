@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { toast } from "../parts/toast.tsx";
 import { invalidate } from "./cache.ts";
-import { asFailure, perform, type Answer, type ApiFailure, type Call } from "./client.ts";
+import { asFailure, perform, type ApiResponse, type ApiFailure, type Call } from "./client.ts";
 
 /** A change that a person makes. Only one call runs at a time; then a message is shown and the changed data reloaded. */
 export interface Action {
@@ -9,7 +9,7 @@ export interface Action {
   failure: ApiFailure | undefined;
   clear(): void;
   /** Returns the answer; undefined if the call failed, with the reason in `failure`. */
-  run<T>(call: Call): Promise<Answer<T> | undefined>;
+  run<T>(call: Call): Promise<ApiResponse<T> | undefined>;
 }
 
 interface ActionOptions {
@@ -19,9 +19,16 @@ interface ActionOptions {
   invalidates?: readonly string[] | undefined;
   /** Shows a failure as a message too, where no form shows it. */
   tellsFailure?: boolean;
+  /** Reads nothing again at a conflict, because what is read would replace the person's input. */
+  keepsAtConflict?: boolean;
 }
 
-export function useAction({ done, invalidates = [], tellsFailure = false }: ActionOptions = {}): Action {
+export function useAction({
+  done,
+  invalidates = [],
+  tellsFailure = false,
+  keepsAtConflict,
+}: ActionOptions = {}): Action {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<ApiFailure | undefined>(undefined);
   return {
@@ -31,6 +38,7 @@ export function useAction({ done, invalidates = [], tellsFailure = false }: Acti
     async run<T>(call: Call) {
       setBusy(true);
       setFailure(undefined);
+      let isConflict = false;
       try {
         const answer = await perform<T>(call);
         if (done !== undefined) toast(done);
@@ -38,11 +46,12 @@ export function useAction({ done, invalidates = [], tellsFailure = false }: Acti
       } catch (error) {
         const known = asFailure(error);
         setFailure(known);
+        isConflict = known.status === 412;
         if (tellsFailure) toast(known.message, "bad");
         return undefined;
       } finally {
         setBusy(false);
-        invalidate(...invalidates);
+        if (!isConflict || keepsAtConflict !== true) invalidate(...invalidates);
       }
     },
   };

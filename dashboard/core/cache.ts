@@ -1,11 +1,22 @@
 import { useEffect, useState } from "preact/hooks";
-import { asFailure, get, type Answer, type ApiFailure, type ResultInfo } from "./client.ts";
-import { offlineSince } from "./offline.ts";
+import {
+  asFailure,
+  get,
+  type ApiResponse,
+  type ApiFailure,
+  type ApiMessage,
+  type ResultInfo,
+} from "./client.ts";
+import { whenReachable } from "./offline.ts";
 
 /** A resource as a screen sees it. `data` keeps the last answer while the resource is reloaded, or if that fails. */
 export interface Query<T> {
   data: T | undefined;
   info: ResultInfo;
+  /** Remarks of the API on the data, such as figures that are missing. */
+  messages?: readonly ApiMessage[];
+  /** The tag of the data's state, for If-Match. */
+  etag?: string | undefined;
   failure: ApiFailure | undefined;
   isLoading: boolean;
   /** Time of the data, in milliseconds. */
@@ -14,7 +25,7 @@ export interface Query<T> {
 }
 
 interface Entry {
-  answer: Answer<unknown> | undefined;
+  answer: ApiResponse<unknown> | undefined;
   failure: ApiFailure | undefined;
   at: number;
   loading: AbortController | undefined;
@@ -24,7 +35,6 @@ interface Entry {
 const entries = new Map<string, Entry>();
 const entriesMax = 300;
 const freshMs = 5000;
-const retryMs = 2000;
 
 function entryOf(path: string): Entry {
   let entry = entries.get(path);
@@ -41,7 +51,7 @@ function entryOf(path: string): Entry {
   return entry;
 }
 
-const tell = (entry: Entry): void => [...entry.readers].forEach((reader) => reader());
+const notifyReaders = (entry: Entry): void => [...entry.readers].forEach((reader) => reader());
 
 function load(path: string): void {
   const entry = entryOf(path);
@@ -50,26 +60,23 @@ function load(path: string): void {
   const finish = (change: Partial<Entry>): void => {
     if (entry.loading !== controller) return;
     Object.assign(entry, { loading: undefined, ...change });
-    tell(entry);
+    notifyReaders(entry);
   };
   get(path, controller.signal).then(
     (answer) => {
-      offlineSince.set(undefined);
       finish({ answer, failure: undefined, at: Date.now() });
     },
     (error: unknown) => {
       if (controller.signal.aborted) return;
       const failure = asFailure(error);
-      if (failure.status === 0) {
-        if (offlineSince.get() === undefined) offlineSince.set(Date.now());
-        setTimeout(() => {
+      if (failure.status === 0)
+        whenReachable(() => {
           if (entry.readers.size > 0 && entry.loading === undefined) load(path);
-        }, retryMs);
-      }
+        });
       finish({ failure });
     },
   );
-  tell(entry);
+  notifyReaders(entry);
 }
 
 /** Reloads resources below these paths that are on screen, and drops the others from the cache. */
@@ -114,6 +121,7 @@ export function useGet<T>(path: string | undefined, { everyMs }: { everyMs?: num
   return {
     data: entry?.answer?.result as T | undefined,
     info: entry?.answer?.info ?? {},
+    etag: entry?.answer?.etag,
     failure: entry?.failure,
     isLoading:
       path !== undefined &&

@@ -15,11 +15,17 @@ export interface ResultInfo {
   cursors?: { after?: string };
 }
 
+/** The cursor of the next page; undefined at the end. Lists of the public API name it in two ways. */
+export const nextCursor = ({ cursor, cursors }: ResultInfo): string | undefined =>
+  cursors?.after || cursor || undefined;
+
 /** An answer of the API without its envelope. */
-export interface Answer<T> {
+export interface ApiResponse<T> {
   result: T;
   info: ResultInfo;
   messages: ApiMessage[];
+  /** The tag of the state, as the header If-Match takes it. */
+  etag: string | undefined;
 }
 
 /** The API refused a call, or could not be reached (`status` 0). */
@@ -39,10 +45,10 @@ export class ApiFailure extends Error {
     return this.errors[0]?.code;
   }
 
-  /** The messages of one field of the body. */
-  of(field: string): string | undefined {
-    return this.errors.find(({ source }) => source?.pointer === `/body/${field.replaceAll(".", "/")}`)
-      ?.message;
+  /** The error about one field of the body. */
+  of(field: string): ApiMessage | undefined {
+    const pointer = `/body/${field.replaceAll(".", "/")}`;
+    return this.errors.find(({ source }) => source?.pointer === pointer);
   }
 }
 
@@ -60,6 +66,10 @@ export interface Call {
   body?: unknown;
   headers?: Readonly<Record<string, string>>;
 }
+
+/** The call, refused if the resource no longer has this tag. */
+export const onlyAt = (etag: string | undefined, call: Call): Call =>
+  etag === undefined ? call : { ...call, headers: { ...call.headers, "if-match": etag } };
 
 export const methodOf = ({ op }: Pick<Call, "op">): string => op.slice(0, op.indexOf(" "));
 
@@ -82,6 +92,11 @@ const onEnd = new Set<() => void>();
 export function whenSessionEnds(listener: () => void): void {
   onEnd.add(listener);
 }
+const onAsked = new Set<(isReached: boolean) => void>();
+/** Calls `listener` after each request, with whether it has reached the server. */
+export function whenAsked(listener: (isReached: boolean) => void): void {
+  onAsked.add(listener);
+}
 const onBusy = new Set<(seconds: number) => void>();
 /** Calls `listener` with the seconds to wait when the API limits the rate. */
 export function whenLimited(listener: (seconds: number) => void): void {
@@ -98,8 +113,10 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
       headers: { "x-selvedge-dashboard": "1", ...(init.headers as Record<string, string>) },
     }).catch((error: unknown) => {
       if (init.signal?.aborted === true) throw error;
+      for (const listener of onAsked) listener(false);
       throw new ApiFailure(0, [{ code: 0, message: "The server cannot be reached" }]);
     });
+    for (const listener of onAsked) listener(true);
     if (response.status !== 429 || waited === waitsMax) return response;
     const seconds = Math.min(60, Number(response.headers.get("retry-after") ?? 5));
     for (const listener of onBusy) listener(seconds);
@@ -108,7 +125,7 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
 }
 
 /** Performs a call and returns its answer. Rejects with ApiFailure. */
-export async function perform<T>(call: Call, signal?: AbortSignal): Promise<Answer<T>> {
+export async function perform<T>(call: Call, signal?: AbortSignal): Promise<ApiResponse<T>> {
   const { body } = call;
   const response = await send(pathOf(call), {
     method: methodOf(call),
@@ -123,12 +140,12 @@ export async function perform<T>(call: Call, signal?: AbortSignal): Promise<Answ
 }
 
 /** Reads a resource by its path below /client/v4. */
-export async function get<T>(path: string, signal?: AbortSignal): Promise<Answer<T>> {
+export async function get<T>(path: string, signal?: AbortSignal): Promise<ApiResponse<T>> {
   return answerOf<T>(await send(path, signal === undefined ? {} : { signal }));
 }
 
 /** The answer in the envelope of a response. Rejects with ApiFailure. */
-export async function answerOf<T>(response: Response): Promise<Answer<T>> {
+export async function answerOf<T>(response: Response): Promise<ApiResponse<T>> {
   const id = response.headers.get("x-request-id") ?? response.headers.get("cf-ray") ?? undefined;
   const envelope = (await response.json().catch(() => undefined)) as
     | {
@@ -140,7 +157,12 @@ export async function answerOf<T>(response: Response): Promise<Answer<T>> {
       }
     | undefined;
   if (envelope?.success === true)
-    return { result: envelope.result, info: envelope.result_info ?? {}, messages: envelope.messages ?? [] };
+    return {
+      result: envelope.result,
+      info: envelope.result_info ?? {},
+      messages: envelope.messages ?? [],
+      etag: response.headers.get("etag") ?? undefined,
+    };
   if (response.status === 401) for (const listener of onEnd) listener();
   const errors = envelope?.errors ?? [
     { code: response.status, message: `The server answered ${response.status}` },

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Query } from "./cache.ts";
-import { ApiFailure, get } from "./client.ts";
+import { ApiFailure, get, nextCursor } from "./client.ts";
+import { whenReachable } from "./offline.ts";
 import type { Rows } from "./pages.ts";
 
 interface Held<T> {
@@ -34,7 +35,7 @@ export function useCursorRows<T>(path: string): CursorRows<T> {
       .then(
         ({ result, info }) => {
           held.rows.push(...result);
-          held.next = info.cursor === "" ? undefined : info.cursor;
+          held.next = nextCursor(info);
           held.at = Date.now();
         },
         (error: unknown) => {
@@ -50,6 +51,10 @@ export function useCursorRows<T>(path: string): CursorRows<T> {
     load();
     return () => held.loading?.abort();
   }, [held]);
+  useEffect(
+    () => (held.failure?.status === 0 ? whenReachable(() => setVersion((each) => each + 1)) : undefined),
+    [held.failure],
+  );
   return {
     count: held.rows.length,
     hasMore: held.next !== undefined,

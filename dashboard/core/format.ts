@@ -22,6 +22,11 @@ export function bytes(value: number): string {
   return `${power === 0 || scaled >= 100 ? Math.round(scaled) : scaled.toFixed(1)} ${names[power]}`;
 }
 
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+/** The time zone of all times on the screen, such as "Europe/Berlin". */
+export const timeZone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+/** With seconds and the time zone. */
+export const exactTimeOf = (iso: string | number): string => exact.format(new Date(iso));
 export const timeOf = (iso: string | number): string => times.format(new Date(iso));
 export const clockOf = (ms: number): string => clock.format(new Date(ms));
 
@@ -30,6 +35,13 @@ export function ago(iso: string | number): string {
   const distance = new Date(iso).getTime() - Date.now();
   const [unit, ms] = units.find(([, each]) => Math.abs(distance) >= each) ?? units[3];
   return relative.format(Math.round(distance / ms), unit);
+}
+
+/** 345600 → "4 days", 90 → "90 seconds" */
+export function span(seconds: number): string {
+  const [unit, ms] =
+    units.find(([, each]) => seconds * 1000 >= each && (seconds * 1000) % each === 0) ?? units[3];
+  return plural((seconds * 1000) / ms, unit);
 }
 
 /** 0.2 → "0.20 ms", 1500 → "1.5 s" */

@@ -17,10 +17,24 @@ const pairMs = 1200;
 /** All shortcuts that are active now, those of the newest screen first. */
 export const shortcuts = (): Shortcut[] => [...active].toReversed().flat();
 
+let awaited: { label: string; until: number } | undefined;
+const awaitedMs = 5000;
+
+/** Runs a shortcut of the next screen as soon as it is active. */
+export function runWhenActive(label: string): void {
+  awaited = { label, until: performance.now() + awaitedMs };
+}
+
 /** Shortcuts that are active while the component is mounted. */
 export function useShortcuts(list: readonly Shortcut[]): void {
   useEffect(() => {
     active.add(list);
+    const next = list.find(({ label }) => label === awaited?.label);
+    if (next !== undefined) {
+      const isInTime = performance.now() < awaited!.until;
+      awaited = undefined;
+      if (isInTime) next.run();
+    }
     return () => {
       active.delete(list);
     };

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiFailure, get } from "./client.ts";
+import { ApiFailure, get, type ApiMessage } from "./client.ts";
 import type { Query } from "./cache.ts";
+import { whenReachable } from "./offline.ts";
 
 /** Rows of a long list, of which only the pages on screen are read. */
 export interface Rows<T> {
@@ -17,32 +18,39 @@ export interface Rows<T> {
 }
 
 interface Held<T> {
+  path: string;
   pages: Map<number, T[]>;
   /** The first page, which stays here when it is far from the rows on screen. */
   first: T[] | undefined;
   loading: Map<number, AbortController>;
   count: number | undefined;
+  messages: readonly ApiMessage[];
   failure: ApiFailure | undefined;
   at: number;
 }
 
-const newHeld = <T>(): Held<T> => ({
+const newHeld = <T>(path: string): Held<T> => ({
+  path,
   pages: new Map(),
   first: undefined,
   loading: new Map(),
   count: undefined,
+  messages: [],
   failure: undefined,
   at: 0,
 });
 const pagesMax = 20;
 
-/** Reads a list by pages. `path` may have a query; `page` and `per_page` are added. */
-export function useRows<T>(path: string, perPage = 200): Rows<T> {
+/**
+ * Reads a list by pages. `path` may have a query; `page` and `per_page` are added. With `everyMs`, it is read again and
+ * again while the page is visible.
+ */
+export function useRows<T>(path: string, perPage = 200, { everyMs }: { everyMs?: number } = {}): Rows<T> {
   const [, setTurn] = useState(0);
   const [version, setVersion] = useState(0);
   // The rows of the last query stay on screen until the first page of the next one is loaded.
-  const shown = useRef<Held<T>>(newHeld());
-  const held = useMemo(() => newHeld<T>(), [path, perPage, version]);
+  const shown = useRef<Held<T>>(newHeld(path));
+  const held = useMemo(() => newHeld<T>(path), [path, perPage, version]);
   const turn = (): void => setTurn((each) => each + 1);
 
   const load = (page: number): void => {
@@ -52,10 +60,11 @@ export function useRows<T>(path: string, perPage = 200): Rows<T> {
     const joint = path.includes("?") ? "&" : "?";
     get<T[]>(`${path}${joint}page=${page}&per_page=${perPage}`, controller.signal)
       .then(
-        ({ result, info }) => {
+        ({ result, info, messages }) => {
           held.pages.set(page, result);
           if (page === 1) held.first = result;
           held.count = info.total_count ?? result.length;
+          held.messages = messages;
           held.failure = undefined;
           held.at = Date.now();
           const farthest = [...held.pages.keys()].toSorted((a, b) => Math.abs(b - page) - Math.abs(a - page));
@@ -77,7 +86,24 @@ export function useRows<T>(path: string, perPage = 200): Rows<T> {
     return () => held.loading.forEach((controller) => controller.abort());
   }, [held]);
 
-  const current = held.pages.size > 0 || held.failure !== undefined ? held : shown.current;
+  const latest = useRef(held);
+  latest.current = held;
+  useEffect(() => {
+    if (everyMs === undefined) return;
+    const timer = setInterval(() => {
+      // Otherwise a slower answer would never be seen.
+      if (!document.hidden && latest.current.loading.size === 0) setVersion((each) => each + 1);
+    }, everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+
+  // If the same rows could not be read again, they stay.
+  const isOther = held.failure !== undefined && shown.current.path !== path;
+  const current = held.pages.size > 0 || isOther ? held : shown.current;
+  useEffect(
+    () => (held.failure?.status === 0 ? whenReachable(() => setVersion((each) => each + 1)) : undefined),
+    [held.failure],
+  );
   return {
     count: current.count,
     row: (index) => current.pages.get(Math.floor(index / perPage) + 1)?.[index % perPage],
@@ -98,6 +124,7 @@ export function useRows<T>(path: string, perPage = 200): Rows<T> {
     first: {
       data: current.first,
       info: { ...(current.count !== undefined && { total_count: current.count }) },
+      messages: current.messages,
       failure: held.failure,
       isLoading: held.loading.size > 0,
       at: current.at,

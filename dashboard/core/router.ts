@@ -1,4 +1,5 @@
 import { store, useStore } from "./store.ts";
+import { isHeld, leave } from "./unsaved.ts";
 
 /** The current location: the path below /dashboard, and the query. */
 export interface Location {
@@ -13,18 +14,32 @@ const read = (): Location => ({
   query: new URLSearchParams(location.search),
 });
 const current = store<Location>(read());
-addEventListener("popstate", () => current.set(read()));
+let shownUrl = location.href;
+
+/** Shows the screen of the address. */
+function show(): void {
+  shownUrl = location.href;
+  current.set(read());
+}
+
+addEventListener("popstate", () => {
+  if (!isHeld()) return show();
+  // The browser has left the address already: it returns until the person agrees to lose the input.
+  history.pushState(null, "", shownUrl);
+  leave(() => history.back());
+});
 
 /** The address of a path of the console, for `href`. Names in the path are encoded already. */
 export const href = (path: string): string => `${base}${path}`;
 
-/** Goes to a path of the console, which may have a query. */
+/** Goes to a path of the console, which may have a query. Unsaved input is not lost without a question. */
 export function navigate(path: string, { replace = false }: { replace?: boolean } = {}): void {
-  const url = href(path);
-  if (replace) history.replaceState(null, "", url);
-  else history.pushState(null, "", url);
-  current.set(read());
-  if (!replace && !path.startsWith("?")) scrollTo(0, 0);
+  leave(() => {
+    if (replace) history.replaceState(null, "", href(path));
+    else history.pushState(null, "", href(path));
+    show();
+    if (!replace) scrollTo(0, 0);
+  });
 }
 
 export const useLocation = (): Location => useStore(current);
@@ -52,7 +67,7 @@ export function setSearch(values: Record<string, string>, replace = true): void 
   const url = `${location.pathname}${text === "" ? "" : `?${text}`}`;
   if (replace) history.replaceState(null, "", url);
   else history.pushState(null, "", url);
-  current.set(read());
+  show();
 }
 
 /** Links of the console are followed without loading the page. */
@@ -71,9 +86,7 @@ document.addEventListener("click", (event) => {
     return;
   if (!link.pathname.startsWith(`${base}/`)) return;
   event.preventDefault();
-  history.pushState(null, "", link.href);
-  current.set(read());
-  scrollTo(0, 0);
+  navigate(link.href.slice(link.origin.length + base.length));
 });
 
 /** The values of a pattern such as "/:account/zones" in a path; undefined if it does not match. */

@@ -35,9 +35,7 @@ const headers = { "x-selvedge-dashboard": "1", "content-type": "application/json
 
 /** Asks the server who is signed in. */
 export async function readSession(): Promise<Session | null> {
-  const response = await fetch(path, { headers });
-  if (response.status === 401) return null;
-  return (await answerOf<Session>(response)).result;
+  return (await answerOf<Session | null>(await fetch(path, { headers }))).result;
 }
 
 /** Signs in with a token, or with the code of a start link. Rejects with ApiFailure. */

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 /** A value that components subscribe to. */
 export interface Store<T> {
@@ -28,6 +28,12 @@ export function store<T>(initial: T): Store<T> {
 /** The value of a store. The component renders again when it changes. */
 export function useStore<T>(followed: Store<T>): T {
   const [, setTurn] = useState(0);
-  useEffect(() => followed.listen(() => setTurn((turn) => turn + 1)), [followed]);
-  return followed.get();
+  const value = followed.get();
+  useLayoutEffect(() => {
+    const renderAgain = (): void => setTurn((turn) => turn + 1);
+    // The layout effects of other components, which run before this one, may have changed it.
+    if (!Object.is(followed.get(), value)) renderAgain();
+    return followed.listen(renderAgain);
+  }, [followed]);
+  return value;
 }

@@ -18,6 +18,8 @@ interface ComboboxProps<T> {
   /** Shows the list below the field all the time, as in the palette. */
   isOpen?: boolean;
   empty?: string;
+  /** Better options may follow: Enter waits for them, unless an option was chosen by arrow or mouse. */
+  isWaiting?: boolean;
 }
 
 /**
@@ -33,18 +35,28 @@ export function Combobox<T>({
   placeholder,
   isOpen: always = false,
   empty,
+  isWaiting = false,
 }: ComboboxProps<T>) {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
-  const [at, setAt] = useState(0);
+  // Options that arrive later move others, and so the key is kept.
+  const [at, setAt] = useState<string | undefined>(undefined);
+  const [isEntered, setEntered] = useState(false);
   const [hasFocus, setFocus] = useState(false);
   const isOpen = always || (hasFocus && options.length > 0);
-  const chosen = Math.min(at, options.length - 1);
-  useEffect(() => setAt(0), [text]);
-  useEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen]);
+  const moved = options.findIndex(({ key }) => key === at);
+  const chosen = Math.max(0, moved);
+  useEffect(() => {
+    if (!isEntered || isWaiting) return;
+    setEntered(false);
+    if (options[0] !== undefined) onChoose(options[0].value);
+  }, [isEntered, isWaiting]);
+  useEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen, at]);
+  const go = (index: number): void => setAt(options[index]?.key);
   const move = (event: KeyboardEvent): void => {
-    if (event.key === "ArrowDown") setAt((chosen + 1) % Math.max(1, options.length));
-    else if (event.key === "ArrowUp") setAt((chosen + options.length - 1) % Math.max(1, options.length));
+    if (event.key === "ArrowDown") go((chosen + 1) % Math.max(1, options.length));
+    else if (event.key === "ArrowUp") go((chosen + options.length - 1) % Math.max(1, options.length));
+    else if (event.key === "Enter" && isWaiting && moved < 0) setEntered(true);
     else if (event.key === "Enter" && isOpen && options[chosen] !== undefined)
       onChoose(options[chosen].value);
     else if (event.key === "Escape" && isOpen && !always) setFocus(false);
@@ -68,6 +80,8 @@ export function Combobox<T>({
         value={text}
         onInput={(event) => {
           setFocus(true);
+          setAt(undefined);
+          setEntered(false);
           onText(event.currentTarget.value);
         }}
         onFocus={() => setFocus(true)}
@@ -88,7 +102,7 @@ export function Combobox<T>({
             id={`${id}-${index}`}
             role="option"
             aria-selected={index === chosen}
-            onMouseMove={() => setAt(index)}
+            onMouseMove={() => setAt(option.key)}
             onMouseDown={(event) => {
               event.preventDefault();
               onChoose(option.value);

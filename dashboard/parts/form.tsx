@@ -1,11 +1,15 @@
 import { createContext, type ComponentChildren, type TargetedEvent } from "preact";
-import { useContext, useId, useRef, useState } from "preact/hooks";
+import { useContext, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { AsCode } from "../code/as-code.tsx";
+import { Numbered } from "../code/numbered.tsx";
 import { useAction } from "../core/action.ts";
 import type { ApiFailure, Call } from "../core/client.ts";
 import { useRefusal } from "../core/permissions.ts";
+import { usePlaced, useUnplaced } from "../core/placed.ts";
+import { hold, release, typed } from "../core/unsaved.ts";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";
+import { Notice } from "./layout.tsx";
 
 /** The values of a form. Typed values stay until the form is closed. */
 export interface FormState<V> {
@@ -76,7 +80,10 @@ type Attributes = Omit<FieldProps, "children"> & { name?: string };
 
 function useErrorOf({ error, name }: Attributes): string | undefined {
   const failure = useContext(FormFailure);
-  return error ?? (name === undefined ? undefined : failure?.of(name));
+  const isGiven = error !== undefined || name === undefined;
+  const text = usePlaced(failure, isGiven ? undefined : failure?.of(name));
+  // The field has the name and the value already.
+  return error ?? text?.replace(/(?: for [\w.]+)? but received (?:"(?:\\.|[^"\\])*"|[^\s:]+)/, "");
 }
 
 interface TextProps extends Attributes {
@@ -85,8 +92,12 @@ interface TextProps extends Attributes {
   placeholder?: string;
   type?: "text" | "password" | "number" | "search" | "datetime-local" | "date";
   isRequired?: boolean;
+  /** The step of a number or a time, as in HTML. */
+  step?: number;
   isMono?: boolean;
   rows?: number;
+  /** Whether the lines have numbers, and are not wrapped. */
+  isFile?: boolean;
   autofocus?: boolean;
   isDisabled?: boolean;
 }
@@ -112,7 +123,11 @@ export const TextField = (props: TextProps) => (
       // oxlint-disable-next-line typescript/no-unnecessary-type-assertion
       const type = (props.type ?? "text") as "text";
       return props.rows === undefined ? (
-        <input type={type} {...common} />
+        <input type={type} step={props.step} {...common} />
+      ) : props.isFile === true ? (
+        <Numbered text={props.value}>
+          <textarea rows={props.rows} wrap="off" {...common} />
+        </Numbered>
       ) : (
         <textarea rows={props.rows} {...common} />
       );
@@ -173,7 +188,11 @@ export function Switch({ label, hint, isOn, onChange, refusal }: SwitchProps) {
         aria-describedby={`${id}-hint`}
         aria-disabled={refusal === undefined ? undefined : "true"}
         class="switch"
-        onClick={() => refusal === undefined && onChange(!isOn)}
+        onClick={({ currentTarget }) => {
+          if (refusal !== undefined) return;
+          onChange(!isOn);
+          currentTarget.dispatchEvent(new Event("input", { bubbles: true }));
+        }}
       />
       <span>
         <span id={id} class="switch-label">
@@ -201,28 +220,46 @@ export interface ActionFormProps<R> {
   kind?: "primary" | "bad";
   /** The reason why the form cannot be sent yet. */
   refusal?: string | undefined;
+  /** It stores nothing: its input may go without a question. */
+  isQuestion?: boolean;
+  /** The choices when another person has changed the resource meanwhile. */
+  conflict?: Conflict;
 }
 
-/** A form that makes one call: fields, messages of the API, submit, cancel, and the call as code. Keys: Ctrl+Enter submits. */
+export interface Conflict {
+  /** Replaces the typed values by the stored ones. */
+  onTakeTheirs: () => void;
+  /** The call that overwrites the change; by default that of the form, made again from the stored values. */
+  overwrite?: Call;
+}
+
+/**
+ * A form that makes one call: fields, messages of the API, submit, cancel, and the call as code. Its input is not lost
+ * without a question, except by Cancel. Keys: Ctrl+Enter submits.
+ */
 export function ActionForm<R>(props: ActionFormProps<R>) {
-  const { call, children, submit, done, invalidates, onDone, onCancel, kind = "primary" } = props;
-  const action = useAction({ done, invalidates });
+  const { call, children, submit, done, invalidates, onDone, onCancel, kind = "primary", conflict } = props;
+  const action = useAction({ done, invalidates, keepsAtConflict: conflict !== undefined });
   const element = useRef<HTMLFormElement>(null);
   const refusal = useRefusal()(call.op) ?? props.refusal;
-  const send = async (): Promise<void> => {
+  useLayoutEffect(() => {
+    const form = element.current;
+    return () => release(form);
+  }, []);
+  const send = async (sent = call): Promise<void> => {
     if (refusal !== undefined || action.isBusy) return;
-    const answer = await action.run<R>(call);
-    if (answer !== undefined) onDone?.(answer.result);
-    else element.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+    const answer = await action.run<R>(sent);
+    if (answer !== undefined) {
+      release(element.current);
+      onDone?.(answer.result);
+    } else element.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
   };
-  const unplaced =
-    action.failure?.errors.filter(
-      ({ source }) => source === undefined || !isShown(element.current, action.failure!),
-    ) ?? [];
+  const isConflict = conflict !== undefined && action.failure?.status === 412;
   return (
     <form
       ref={element}
       class="form"
+      onInput={() => kind === "primary" && !props.isQuestion && hold(element.current!, typed)}
       onSubmit={(event) => {
         event.preventDefault();
         void send();
@@ -238,16 +275,18 @@ export function ActionForm<R>(props: ActionFormProps<R>) {
           {typeof children === "function" ? children(action.failure) : children}
         </FormFailure.Provider>
       </div>
-      {unplaced.length > 0 && (
-        <div class="form-failure" role="alert">
-          {unplaced.map(({ code, message }) => (
-            <p key={message}>
-              <Icon name="warning" /> {message} {code > 0 && <code>{code}</code>}
-            </p>
-          ))}
-          {action.failure?.requestId && <p class="faint">Request {action.failure.requestId}</p>}
-        </div>
+      {isConflict && (
+        <ConflictNotice
+          onTakeTheirs={() => {
+            action.clear();
+            release(element.current);
+            conflict.onTakeTheirs();
+          }}
+          onOverwrite={() => void send(conflict.overwrite)}
+          onGoOn={() => action.clear()}
+        />
       )}
+      {!isConflict && action.failure !== undefined && <Unplaced failure={action.failure} />}
       <footer class="form-foot">
         <AsCode call={call} />
         <span class="spacer" />
@@ -260,10 +299,42 @@ export function ActionForm<R>(props: ActionFormProps<R>) {
   );
 }
 
-/** Whether a field of the form shows the first message. */
-function isShown(form: HTMLFormElement | null, failure: ApiFailure): boolean {
-  const shown = [...(form?.querySelectorAll(".field .error") ?? [])].map(({ textContent }) => textContent);
-  return failure.errors.every(({ message }) =>
-    shown.some((text) => text !== null && text !== "" && message.endsWith(text)),
+interface ConflictNoticeProps {
+  onTakeTheirs: () => void;
+  onOverwrite: () => void;
+  onGoOn: () => void;
+}
+
+const ConflictNotice = ({ onTakeTheirs, onOverwrite, onGoOn }: ConflictNoticeProps) => (
+  <div role="alert">
+    <Notice
+      tone="warn"
+      actions={
+        <>
+          <Button onPress={onTakeTheirs}>Take theirs</Button>
+          <Button onPress={onOverwrite}>Overwrite</Button>
+          <Button onPress={onGoOn}>Go on editing</Button>
+        </>
+      }
+    >
+      Another person has changed this meanwhile. Nothing was saved.
+    </Notice>
+  </div>
+);
+
+/** The errors that no field shows. */
+function Unplaced({ failure }: { failure: ApiFailure }) {
+  const unplaced = useUnplaced(failure);
+  const { requestId } = failure;
+  if (unplaced.length === 0) return null;
+  return (
+    <div class="form-failure" role="alert">
+      {unplaced.map(({ code, message }) => (
+        <p key={message}>
+          <Icon name="warning" /> {message} {code > 0 && <code>{code}</code>}
+        </p>
+      ))}
+      {requestId && <p class="faint">Request {requestId}</p>}
+    </div>
   );
 }

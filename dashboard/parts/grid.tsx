@@ -1,7 +1,8 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Rows } from "../core/pages.ts";
 import { count as formatCount } from "../core/format.ts";
+import { singleKeys } from "../core/preferences.ts";
 
 export interface Column<T> {
   key: string;
@@ -11,6 +12,8 @@ export interface Column<T> {
   cell: (row: T, index: number) => ComponentChildren;
   /** Only on wide screens. */
   isExtra?: boolean;
+  /** On narrow screens, in a line of its own below the others. */
+  isBelow?: boolean;
   isNumber?: boolean;
 }
 
@@ -44,15 +47,60 @@ export interface Selection<T> {
   state: "none" | "some" | "all";
 }
 
-const rowPx = 36;
+/** j and k lead into the first table of the screen while no control has the focus. */
+function useRowKeys(frame: RefObject<HTMLElement | null>, enter: () => void): void {
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent): void => {
+      if (event.defaultPrevented || !["j", "k"].includes(event.key) || !singleKeys.get()) return;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (!(event.target as Element).matches("body, main") || frame.current?.closest("main") == null) return;
+      event.preventDefault();
+      enter();
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  });
+}
+
+const linePx = 36;
+/** The height of a second line of a row, on narrow screens. */
+const belowPx = 28;
 const aheadRows = 8;
+const rowControls = ":is(a, button, select, input):not(.tick *)";
+
+const narrow = matchMedia("(max-width: 720px)");
+
+/** Whether the screen is as narrow as a phone's, where the stylesheets too have other rules. */
+function useIsNarrow(): boolean {
+  const [isNarrow, setNarrow] = useState(narrow.matches);
+  useEffect(() => {
+    const changed = (): void => setNarrow(narrow.matches);
+    changed();
+    narrow.addEventListener("change", changed);
+    return () => narrow.removeEventListener("change", changed);
+  }, []);
+  return isNarrow;
+}
+
+/** The columns' widths. On narrow screens, no column demands more than there is. */
+function templateOf<T>(columns: readonly Column<T>[], isNarrow: boolean): string {
+  if (!isNarrow) return columns.map(({ width }) => width).join(" ");
+  const beside = columns.filter(({ isExtra, isBelow }) => !isExtra && !isBelow);
+  return beside.map(({ width }) => width.replace(/^minmax\([^,]+,/, "minmax(0,")).join(" ");
+}
+
+const classOf = <T,>({ key, isExtra, isBelow, isNumber }: Column<T>): string =>
+  `grid-cell cell-${key} ${isExtra ? "extra" : ""} ${isBelow ? "below" : ""} ${isNumber ? "number" : ""}`;
 
 /**
- * A table of any length, of which at most some sixty rows are in the document. Keys: ↓ ↑ j k move, Page Up and Page Down
- * move by a screen, Home and End go to the ends, Enter and e open, Space and x select.
+ * A table of any length, of which at most some sixty rows are in the document. Keys: Tab goes to the current row, to
+ * the links and buttons in it, and out; ↓ ↑ j k move, Page Up and Page Down move by a screen, Home and End go to the
+ * ends, Enter and e open, Space and x select.
  */
 export function Grid<T>(props: GridProps<T>) {
   const { label, columns, rows, keyOf, onOpen, openKey, selection, follow, leastPx = 0 } = props;
+  const isNarrow = useIsNarrow();
+  const rowPx = linePx + (isNarrow ? columns.filter(({ isBelow }) => isBelow).length * belowPx : 0);
   const frame = useRef<HTMLDivElement>(null);
   const [shown, setShown] = useState({ from: 0, to: 40 });
   const [at, setAt] = useState(0);
@@ -71,7 +119,7 @@ export function Grid<T>(props: GridProps<T>) {
   useLayoutEffect(() => {
     if (follow?.isOn === true) frame.current!.scrollTop = frame.current!.scrollHeight;
     measure();
-  }, [count, follow?.isOn]);
+  }, [count, follow?.isOn, rowPx]);
   const scrolled = (): void => {
     const { scrollTop, scrollHeight, clientHeight } = frame.current!;
     const isUp = scrollTop < lastTop.current;
@@ -85,7 +133,7 @@ export function Grid<T>(props: GridProps<T>) {
     const observer = new ResizeObserver(measure);
     observer.observe(frame.current!);
     return () => observer.disconnect();
-  }, [count]);
+  }, [count, rowPx]);
   useEffect(() => {
     if (count > 0) rows.show(shown.from, Math.min(count, shown.to));
   });
@@ -93,6 +141,12 @@ export function Grid<T>(props: GridProps<T>) {
     if (!focusNext.current) return;
     focusNext.current = false;
     frame.current?.querySelector<HTMLElement>(`[data-row="${current}"]`)?.focus({ preventScroll: true });
+  });
+
+  useLayoutEffect(() => {
+    for (const row of frame.current!.querySelectorAll<HTMLElement>("[data-row]"))
+      for (const control of row.querySelectorAll<HTMLElement>(rowControls))
+        control.tabIndex = row.dataset["row"] === String(current) ? 0 : -1;
   });
 
   const go = (index: number): void => {
@@ -107,6 +161,7 @@ export function Grid<T>(props: GridProps<T>) {
     setAt(next);
     measure();
   };
+  useRowKeys(frame, () => frame.current?.querySelector<HTMLElement>(`[data-row="${current}"]`)?.focus());
   const move = (event: KeyboardEvent): void => {
     if (event.target !== event.currentTarget && !(event.target as Element).matches("[data-row]")) return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -122,9 +177,11 @@ export function Grid<T>(props: GridProps<T>) {
       End: count - 1,
     };
     const row = rows.row(current);
+    const link = frame.current!.querySelector<HTMLElement>(`[data-row="${current}"] a`);
     if (to[event.key] !== undefined) go(to[event.key]!);
     else if ((event.key === "Enter" || event.key === "e") && row !== undefined && onOpen)
       onOpen(row, current);
+    else if ((event.key === "Enter" || event.key === "e") && link !== null) link.click();
     else if ((event.key === " " || event.key === "x") && row !== undefined && selection)
       selection.toggle(row);
     else return;
@@ -132,17 +189,18 @@ export function Grid<T>(props: GridProps<T>) {
     event.stopPropagation();
   };
 
-  const template = [...(selection ? ["32px"] : []), ...columns.map(({ width }) => width)].join(" ");
+  const template = `${selection ? "32px " : ""}${templateOf(columns, isNarrow)}`;
   const shownRows = Array.from(
     { length: Math.max(0, Math.min(shown.to, count) - shown.from) },
     (_, i) => shown.from + i,
   );
   return (
     <div
-      class="grid"
+      class={`grid ${selection ? "ticked" : ""}`}
       ref={(element) => {
         element?.style.setProperty("--columns", template);
         element?.style.setProperty("--least", `${leastPx}px`);
+        element?.style.setProperty("--row-height", `${rowPx}px`);
       }}
     >
       <div
@@ -170,13 +228,9 @@ export function Grid<T>(props: GridProps<T>) {
               />
             </div>
           )}
-          {columns.map(({ key, title, isExtra, isNumber }) => (
-            <div
-              key={key}
-              role="columnheader"
-              class={`grid-cell cell-${key} ${isExtra ? "extra" : ""} ${isNumber ? "number" : ""}`}
-            >
-              {title}
+          {columns.map((column) => (
+            <div key={column.key} role="columnheader" class={classOf(column)}>
+              {column.title}
             </div>
           ))}
         </div>
@@ -229,13 +283,9 @@ export function Grid<T>(props: GridProps<T>) {
                     />
                   </div>
                 )}
-                {columns.map(({ key, cell, isExtra, isNumber }) => (
-                  <div
-                    key={key}
-                    role="gridcell"
-                    class={`grid-cell cell-${key} ${isExtra ? "extra" : ""} ${isNumber ? "number" : ""}`}
-                  >
-                    {row === undefined ? <span class="bar" /> : cell(row, index)}
+                {columns.map((column) => (
+                  <div key={column.key} role="gridcell" class={classOf(column)}>
+                    {row === undefined ? <span class="bar" /> : column.cell(row, index)}
                   </div>
                 ))}
               </div>

@@ -53,6 +53,17 @@ export const Card = ({ title, actions, children, class: given = "" }: CardProps)
   </section>
 );
 
+/** Parts of a form that are folded on narrow screens, where the result is below the form. */
+export function Folded({ title, children }: { title: string; children: ComponentChildren }) {
+  const [isWide] = useState(() => matchMedia("(min-width: 960px)").matches);
+  return (
+    <details class="folded" open={isWide}>
+      <summary>{title}</summary>
+      <div class="stack">{children}</div>
+    </details>
+  );
+}
+
 /** Names and values below each other. */
 export const Facts = ({ facts }: { facts: readonly (readonly [string, ComponentChildren])[] }) => (
   <dl class="facts">
@@ -103,9 +114,19 @@ export const Time = ({ at }: { at: string | number }) => {
   );
 };
 
+interface CopyProps {
+  text: string;
+  label?: string;
+  onCopied?: () => void;
+}
+
 /** A button that copies a text. */
-export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+export function Copy({ text, label = "Copy", onCopied }: CopyProps) {
   const [isDone, setDone] = useState(false);
+  const copied = (): void => {
+    setDone(true);
+    onCopied?.();
+  };
   useEffect(() => {
     if (!isDone) return;
     const timer = setTimeout(() => setDone(false), 1500);
@@ -116,16 +137,16 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
       icon={isDone ? "check" : "copy"}
       kind="quiet"
       label={isDone ? "Copied" : label}
-      onPress={() => void navigator.clipboard.writeText(text).then(() => setDone(true))}
+      onPress={() => void navigator.clipboard.writeText(text).then(copied)}
     />
   );
 }
 
-/** A text to copy, in one line. */
-export const Copyable = ({ text }: { text: string }) => (
+/** A text to copy, in one line. Secrets have a `name`, so that no label repeats them. */
+export const Copyable = ({ text, name = text, onCopied }: Omit<CopyProps, "label"> & { name?: string }) => (
   <span class="copyable">
     <code>{text}</code>
-    <Copy text={text} label={`Copy ${text}`} />
+    <Copy text={text} label={`Copy ${name}`} {...(onCopied && { onCopied })} />
   </span>
 );
 

@@ -10,6 +10,8 @@ export interface MenuItem {
   /** The reason why it cannot be chosen now. */
   refusal?: string | undefined;
   isChecked?: boolean;
+  /** The heading above it and the items after it that have the same. */
+  group?: string;
   onSelect: () => void;
 }
 
@@ -78,6 +80,30 @@ export function Menu({ label, items, icon = "more", children, class: given = "",
     if (event.key !== "Tab") event.preventDefault();
     event.stopPropagation();
   };
+  const row = (index: number) => {
+    const item = items[index]!;
+    return (
+      <button
+        key={item.label}
+        type="button"
+        role={item.isChecked === undefined ? "menuitem" : "menuitemradio"}
+        aria-checked={item.isChecked}
+        aria-disabled={item.refusal === undefined ? undefined : "true"}
+        tabIndex={index === at ? 0 : -1}
+        class={item.kind ?? ""}
+        onMouseEnter={() => setAt(index)}
+        onClick={() => choose(item)}
+      >
+        {item.isChecked !== undefined ? (
+          <Icon name="check" class={item.isChecked ? "" : "hidden"} />
+        ) : (
+          item.icon && <Icon name={item.icon} />
+        )}
+        <span>{item.label}</span>
+        {item.refusal && <small>{item.refusal}</small>}
+      </button>
+    );
+  };
   return (
     <>
       <button
@@ -99,27 +125,16 @@ export function Menu({ label, items, icon = "more", children, class: given = "",
       </button>
       {isOpen && (
         <div ref={list} id={id} class="menu" role="menu" aria-label={label} popover="manual" onKeyDown={move}>
-          {items.map((item, index) => (
-            <button
-              key={item.label}
-              type="button"
-              role={item.isChecked === undefined ? "menuitem" : "menuitemradio"}
-              aria-checked={item.isChecked}
-              aria-disabled={item.refusal === undefined ? undefined : "true"}
-              tabIndex={index === at ? 0 : -1}
-              class={item.kind ?? ""}
-              onMouseEnter={() => setAt(index)}
-              onClick={() => choose(item)}
-            >
-              {item.isChecked !== undefined ? (
-                <Icon name="check" class={item.isChecked ? "" : "hidden"} />
-              ) : (
-                item.icon && <Icon name={item.icon} />
-              )}
-              <span>{item.label}</span>
-              {item.refusal && <small>{item.refusal}</small>}
-            </button>
-          ))}
+          {[...Map.groupBy(items.keys(), (index) => items[index]!.group)].map(([group, indexes]) =>
+            group === undefined ? (
+              indexes.map(row)
+            ) : (
+              <div key={group} role="group" aria-label={group}>
+                <p aria-hidden="true">{group}</p>
+                {indexes.map(row)}
+              </div>
+            ),
+          )}
         </div>
       )}
     </>

@@ -84,16 +84,27 @@ interface LoadedProps<T> {
   children: (data: T) => ComponentChildren;
 }
 
-/** The states of a resource: loading, empty, failed, denied, or loaded. Loaded data stays while it is reloaded. */
-export function Loaded<T>({ of, empty, rows = 6, children }: LoadedProps<T>) {
-  if (of.data === undefined)
-    return of.failure !== undefined && !of.isLoading ? (
-      <Failure failure={of.failure} onRetry={of.reload} />
+/**
+ * The states of a resource: loading, empty, failed, denied, or loaded. Loaded data stays while it is read again, and
+ * when that fails, because a form in it may have input.
+ */
+export function Loaded<T>({
+  of: { data, failure, isLoading, reload },
+  empty,
+  rows = 6,
+  children,
+}: LoadedProps<T>) {
+  if (data === undefined)
+    return failure !== undefined && !isLoading ? (
+      <Failure failure={failure} onRetry={reload} />
     ) : (
       <Bars rows={rows} />
     );
-  if (of.failure !== undefined && of.failure.status > 0)
-    return <Failure failure={of.failure} onRetry={of.reload} />;
-  if (empty !== undefined && Array.isArray(of.data) && of.data.length === 0) return <>{empty}</>;
-  return <>{children(of.data)}</>;
+  const isEmpty = empty !== undefined && Array.isArray(data) && data.length === 0;
+  return (
+    <>
+      {failure !== undefined && failure.status > 0 && <Failure failure={failure} onRetry={reload} />}
+      {isEmpty ? empty : children(data)}
+    </>
+  );
 }

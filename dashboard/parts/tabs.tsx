@@ -1,5 +1,35 @@
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { leave } from "../core/unsaved.ts";
+
+/** A strip of tabs that scrolls: the current one is brought into view, and an end with more beyond it fades. */
+function useStrip<E extends HTMLElement>(current: string) {
+  const strip = useRef<E>(null);
+  useEffect(() => {
+    const element = strip.current!;
+    const fade = (): void => {
+      const { scrollLeft, scrollWidth, clientWidth } = element;
+      element.classList.toggle("more-before", scrollLeft > 1);
+      element.classList.toggle("more-after", scrollLeft + clientWidth < scrollWidth - 1);
+    };
+    const show = (): void => {
+      const tab = element.querySelector<HTMLElement>("[aria-current], [aria-selected=true]");
+      if (tab !== null)
+        element.scrollLeft =
+          tab.offsetLeft - element.offsetLeft - (element.clientWidth - tab.offsetWidth) / 2;
+      fade();
+    };
+    // Observing also calls it at once.
+    const observer = new ResizeObserver(show);
+    observer.observe(element);
+    element.addEventListener("scroll", fade);
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("scroll", fade);
+    };
+  }, [current]);
+  return strip;
+}
 
 /** Tabs with a URL each: a list of links. Keys: those of links. */
 export function LinkTabs({
@@ -11,8 +41,9 @@ export function LinkTabs({
   tabs: readonly { name: string; href: string; key: string }[];
   current: string;
 }) {
+  const strip = useStrip<HTMLElement>(current);
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav class="tabs" ref={strip} aria-label={label}>
       {tabs.map(({ name, href, key }) => (
         <a key={key} href={href} aria-current={key === current ? "page" : undefined}>
           {name}
@@ -30,9 +61,12 @@ interface TabsProps<K extends string> {
   children: ComponentChildren;
 }
 
-/** Tabs of one panel. Keys: ← → move and choose, Home and End go to the ends, Tab goes into the panel. */
+/** Tabs of one panel, whose unsaved input is not lost without a question. Keys: ← → move and choose, Home and End go to the ends, Tab goes into the panel. */
 export function Tabs<K extends string>({ label, tabs, current, onChange, children }: TabsProps<K>) {
   const id = useId();
+  const panel = useRef<HTMLDivElement>(null);
+  const choose = (key: K): void => leave(() => onChange(key), panel.current!);
+  const strip = useStrip<HTMLDivElement>(current);
   const at = tabs.findIndex(({ key }) => key === current);
   const move = (event: KeyboardEvent): void => {
     const to: Record<string, number> = {
@@ -44,12 +78,12 @@ export function Tabs<K extends string>({ label, tabs, current, onChange, childre
     const next = to[event.key];
     if (next === undefined) return;
     event.preventDefault();
-    onChange(tabs[next]!.key);
+    choose(tabs[next]!.key);
     (event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[role=tab]")[next]?.focus();
   };
   return (
     <div class="tabbed">
-      <div class="tabs" role="tablist" aria-label={label} onKeyDown={move}>
+      <div class="tabs" ref={strip} role="tablist" aria-label={label} onKeyDown={move}>
         {tabs.map(({ key, name }) => (
           <button
             key={key}
@@ -59,13 +93,19 @@ export function Tabs<K extends string>({ label, tabs, current, onChange, childre
             aria-selected={key === current}
             aria-controls={key === current ? `${id}-panel` : undefined}
             tabIndex={key === current ? 0 : -1}
-            onClick={() => onChange(key)}
+            onClick={() => choose(key)}
           >
             {name}
           </button>
         ))}
       </div>
-      <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${current}`} class="tab-panel">
+      <div
+        ref={panel}
+        role="tabpanel"
+        id={`${id}-panel`}
+        aria-labelledby={`${id}-${current}`}
+        class="tab-panel"
+      >
         {children}
       </div>
     </div>

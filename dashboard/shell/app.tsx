@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { ApiFailure, whenLimited } from "../core/client.ts";
+import { asFailure, whenLimited, type ApiFailure } from "../core/client.ts";
 import { clockOf } from "../core/format.ts";
 import { offlineSince } from "../core/offline.ts";
 import { navigate, useLocation } from "../core/router.ts";
@@ -8,13 +8,16 @@ import { useStore } from "../core/store.ts";
 import { Bars, Failure } from "../parts/states.tsx";
 import { Toasts, toast } from "../parts/toast.tsx";
 import { Frame } from "./frame.tsx";
+import { Leaving } from "./leaving.tsx";
 import { SignIn } from "./sign-in.tsx";
 
 whenLimited((seconds) => toast(`The API asks to wait ${seconds} s. The call is repeated then.`, "info"));
 
+const startCode = (): string | undefined => /^#start=([\w-]+)$/.exec(location.hash)?.[1];
+
 /** Signs in with the single-use code of a start link, and removes it from the URL. */
 async function begin(): Promise<string | undefined> {
-  const code = /^#start=([\w-]+)$/.exec(location.hash)?.[1];
+  const code = startCode();
   let refusal: string | undefined;
   if (code !== undefined) {
     history.replaceState(null, "", location.pathname + location.search);
@@ -33,11 +36,14 @@ export function App() {
   const [refusal, setRefusal] = useState<string | undefined>(undefined);
   const [failure, setFailure] = useState<ApiFailure | undefined>(undefined);
   useEffect(() => {
-    begin().then(setRefusal, (error: unknown) =>
-      setFailure(
-        error instanceof ApiFailure ? error : new ApiFailure(0, [{ code: 0, message: String(error) }]),
-      ),
-    );
+    const start = (): void => void begin().then(setRefusal, (error: unknown) => setFailure(asFailure(error)));
+    start();
+    // A start link that is opened where the console is open does not load the page.
+    const opened = (): void => {
+      if (startCode() !== undefined) start();
+    };
+    window.addEventListener("hashchange", opened);
+    return () => window.removeEventListener("hashchange", opened);
   }, []);
   return (
     <>
@@ -55,6 +61,7 @@ export function App() {
       ) : (
         <SignedIn opened={opened} />
       )}
+      <Leaving />
       <Toasts />
     </>
   );

@@ -40,21 +40,23 @@ export function Frame({ opened }: { opened: Session }) {
   const main = useRef<HTMLElement>(null);
   useShortcuts([
     { keys: "mod+k", label: "Search everything", group: "Everywhere", run: () => setOverlay("palette") },
-    { keys: "?", label: "Keys", group: "Everywhere", run: () => setOverlay("help") },
+    { keys: "?", label: "Keyboard shortcuts", group: "Everywhere", run: () => setOverlay("help") },
     {
       keys: "/",
       label: "Filter",
       group: "Everywhere",
-      run: () => document.querySelector<HTMLElement>("[data-filter]")?.focus(),
+      run: () => document.querySelector<HTMLElement>("[data-filter], .toolbar :is(input, select)")?.focus(),
     },
-    ...routes.flatMap(({ keys, title, pattern }) =>
-      keys === undefined
+    ...routes.flatMap(({ keys, title, pattern, tab }) =>
+      keys === undefined || tab !== undefined
         ? []
         : [{ keys, label: title, group: "Go to", run: () => navigate(pattern.replace(":account", account)) }],
     ),
   ]);
   useEffect(() => {
     setMenuOpen(false);
+    // The element with the focus has left with the old screen: the next Tab begins with the new one.
+    if (document.activeElement === document.body) main.current?.focus({ preventScroll: true });
     document.title = [found?.values["zone"], found?.route.title, "Selvedge"].filter(Boolean).join(" · ");
   }, [path]);
   const scope = useMemo(() => ({ accountId: account }), [account]);

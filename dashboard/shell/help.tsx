@@ -6,6 +6,7 @@ import { Switch } from "../parts/form.tsx";
 
 const inTables: readonly [string, string][] = [
   ["j k ↓ ↑", "Next and previous row"],
+  ["Tab", "To the links and buttons of the row, then out of the table"],
   ["Enter e", "Open"],
   ["x Space", "Select"],
   ["Page Up, Page Down, Home, End", "Move by a screen, to the ends"],
@@ -17,7 +18,7 @@ export function Help({ onClose }: { onClose: () => void }) {
   const isOn = useStore(singleKeys);
   const groups = Map.groupBy(shortcuts(), ({ group }) => group ?? "This screen");
   return (
-    <Dialog title="Keys" kind="wide" onClose={onClose}>
+    <Dialog title="Keyboard shortcuts" kind="wide" onClose={onClose}>
       <div class="key-groups">
         {[...groups].map(([name, list]) => (
           <KeyList

@@ -1,83 +1,70 @@
-import { useEffect, useState } from "preact/hooks";
-import { shortcuts } from "../core/keys.ts";
+import { useRef, useState } from "preact/hooks";
+import { runWhenActive, shortcuts } from "../core/keys.ts";
 import { isAllowed } from "../core/permissions.ts";
 import { navigate, useLocation } from "../core/router.ts";
-import { Combobox, type Option } from "../parts/combobox.tsx";
+import { Combobox } from "../parts/combobox.tsx";
 import { Dialog } from "../parts/dialog.tsx";
-import { byId, sources } from "./palette-sources.ts";
+import { sorted, useAnswer, type Found } from "./palette-answer.ts";
+import type { Route } from "./route.ts";
 import { routes } from "./routes.ts";
 
-const waitMs = 80;
 const shownMax = 30;
+const zonesMax = 3;
 
-/** Whether all letters of a text occur in this order, and how well: a smaller number is a better match. */
-export function distance(text: string, name: string): number | undefined {
-  const [wanted, given] = [text.toLowerCase(), name.toLowerCase()];
-  const at = given.indexOf(wanted);
-  if (at >= 0) return at;
-  let found = -1;
-  let gaps = 0;
-  for (const letter of wanted) {
-    const next = given.indexOf(letter, found + 1);
-    if (next < 0) return undefined;
-    gaps += next - found - 1;
-    found = next;
-  }
-  return 100 + gaps;
+/** A screen, and what can be made on it. `zone` is its zone, if it is of one. */
+function optionsOf(route: Route, account: string, zone: string | undefined): Found[] {
+  const target = route.pattern.replace(":account", account).replace(":zone", zone ?? "");
+  const screen: Found = {
+    key: target,
+    value: target,
+    label: route.title,
+    detail: zone ?? "screen",
+    names: route.tab === undefined ? [route.title] : [route.title, route.tab],
+    words: [zone, route.words].filter(Boolean).join(", "),
+  };
+  if (route.makes === undefined) return [screen];
+  const { makes: label } = route;
+  const make = { key: `${label} ${target}`, value: target, label, detail: zone ?? route.title, makes: label };
+  return [screen, { ...make, names: [label], ...(zone !== undefined && { words: zone }) }];
+}
+
+/** All screens for an account, and those of some zones. */
+function screensOf(account: string, zones: readonly string[]): Found[] {
+  return routes
+    .filter(({ isInner, needs }) => isInner !== true && isAllowed(needs, { accountId: account }))
+    .flatMap((route) =>
+      route.pattern.includes(":zone")
+        ? zones.flatMap((zone) => optionsOf(route, account, zone))
+        : optionsOf(route, account, undefined),
+    );
 }
 
 /** The command palette: opens any resource, screen or id, and runs actions of the screen. Keys: those of a combobox. */
 export function Palette({ account, onClose }: { account: string; onClose: () => void }) {
   const [text, setText] = useState("");
-  const [found, setFound] = useState<readonly Option<string>[]>([]);
   const { path } = useLocation();
   const [actions] = useState(() => shortcuts().filter(({ group }) => group === undefined));
-  useEffect(() => {
-    let isCurrent = true;
-    const timer = setTimeout(() => {
-      const asked = sources
-        .filter(({ needs }) => isAllowed(needs, { accountId: account }))
-        .map(async (source) => source.find(text, account).catch(() => []));
-      void Promise.all([...asked, byId(text, account).catch(() => [])]).then((lists) => {
-        if (isCurrent)
-          setFound(
-            lists
-              .flat()
-              .map(({ label, detail, path }) => ({ key: `${detail} ${path}`, value: path, label, detail })),
-          );
-      });
-    }, waitMs);
-    return () => {
-      isCurrent = false;
-      clearTimeout(timer);
-    };
-  }, [text, account]);
   const zone = /^\/[^/]+\/zones\/([^/]+)/.exec(path)?.[1];
-  const screens = routes.flatMap((route): Option<string>[] => {
-    const target = route.pattern.replace(":account", account).replace(":zone", zone ?? ":zone");
-    if (target.includes(":") || route.isInner === true || !isAllowed(route.needs, { accountId: account }))
-      return [];
-    return [
-      {
-        key: target,
-        value: target,
-        label: route.title,
-        detail: route.pattern.includes(":zone") ? zone : "screen",
-      },
-    ];
-  });
-  const run = actions.map((action, index): Option<string> => ({
+  const answer = useAnswer(text, account, zone);
+  // Outside of a zone, those that this palette has found last.
+  const met = useRef(new Set<string>());
+  for (const { detail, label } of answer.hits) if (detail === "zone") met.current.add(label);
+  const zones = zone !== undefined ? [zone] : text === "" ? [] : [...met.current].slice(-zonesMax);
+  const run = actions.map((action, index): Found => ({
     key: `action ${index}`,
-    value: `action ${index}`,
+    value: "",
     label: action.label,
+    names: [action.label],
     detail: <kbd>{action.keys}</kbd>,
+    run: () => action.run(),
   }));
-  const local = [...run, ...screens]
-    .map((option) => ({ option, far: distance(text, option.label) }))
-    .filter(({ far }) => far !== undefined)
-    .toSorted((a, b) => a.far! - b.far!)
-    .map(({ option }) => option);
-  const options = (text === "" ? [...local, ...found] : [...found, ...local]).slice(0, shownMax);
+  const screens = screensOf(account, zones).filter(
+    ({ makes }) => !actions.some(({ label }) => label === makes),
+  );
+  const options = sorted(text, [...run, ...screens], answer).slice(0, shownMax);
+  const exact = text.trim().toLowerCase();
+  const isCertain =
+    options[0]?.isThing !== true && options[0]?.names.some((name) => name.toLowerCase() === exact);
   return (
     <Dialog title="Search" kind="center" onClose={onClose}>
       <div class="palette">
@@ -86,13 +73,15 @@ export function Palette({ account, onClose }: { account: string; onClose: () => 
           placeholder="Name, screen, action or id"
           text={text}
           onText={setText}
-          options={options}
+          options={options.map((option) => ({ ...option, value: option }))}
           isOpen
-          empty="Nothing has this name."
-          onChoose={(value) => {
+          isWaiting={answer.text !== text && isCertain !== true}
+          empty={answer.text === text ? "Nothing has this name." : "Searching …"}
+          onChoose={(option) => {
             onClose();
-            if (value.startsWith("action ")) actions[Number(value.slice(7))]?.run();
-            else navigate(value);
+            if (option.run !== undefined) return option.run();
+            if (option.makes !== undefined) runWhenActive(option.makes);
+            navigate(option.value);
           }}
         />
       </div>

@@ -19,8 +19,12 @@ export interface Route {
   menu?: { icon: IconName; group: "products" | "account" };
   /** Its position among the tabs of its frame. */
   tab?: string;
-  /** Two keys, such as "g z". */
+  /** Two keys: "g z" anywhere, or "z d" for a tab of the zone. */
   keys?: string;
+  /** Further words under which the palette finds it, such as "import, zone file". */
+  words?: string;
+  /** The label of its shortcut that makes a new thing: the palette offers it from everywhere. */
+  makes?: string;
   /** Keeps the screen out of the palette, because its path needs a value that the palette does not have. */
   isInner?: boolean;
 }

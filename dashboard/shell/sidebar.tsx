@@ -3,6 +3,7 @@ import { theme, type Theme } from "../core/preferences.ts";
 import { href, navigate } from "../core/router.ts";
 import { signOut, type Session } from "../core/session.ts";
 import { useStore } from "../core/store.ts";
+import { leave } from "../core/unsaved.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
 import { Brand } from "./brand.tsx";
@@ -58,17 +59,18 @@ export function Sidebar({ opened, account, current, onSearch, onHelp }: SidebarP
       </nav>
       <div class="sidebar-foot">
         <Menu
-          label="Theme, keys and session"
+          label="Theme, keyboard shortcuts and session"
           class="me"
           align="start"
           items={[
             ...themes.map(({ key, name }) => ({
               label: name,
+              group: "Theme",
               isChecked: chosen === key,
               onSelect: () => theme.set(key),
             })),
-            { label: "Keys", icon: "info" as const, onSelect: onHelp },
-            { label: "Sign out", icon: "leave" as const, onSelect: () => void signOut() },
+            { label: "Keyboard shortcuts", icon: "info" as const, onSelect: onHelp },
+            { label: "Sign out", icon: "leave" as const, onSelect: () => leave(() => void signOut()) },
           ]}
         >
           <span class="me-text">

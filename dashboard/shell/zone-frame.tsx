@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 import { useGet } from "../core/cache.ts";
+import { useShortcuts } from "../core/keys.ts";
 import { isAllowed, ScopeContext } from "../core/permissions.ts";
-import { href } from "../core/router.ts";
+import { href, navigate } from "../core/router.ts";
 import { permissionsOnZone } from "../core/session.ts";
 import { ZoneContext, type Zone } from "../core/zone.ts";
 import { Notice, State, type Tone } from "../parts/layout.tsx";
@@ -22,6 +23,11 @@ const tones: Record<Zone["status"], Tone> = {
 export const ZoneState = ({ zone }: { zone: Zone }) =>
   zone.paused ? <State tone="warn">paused</State> : <State tone={tones[zone.status]}>{zone.status}</State>;
 
+const zonePattern = "/:account/zones/:zone";
+
+/** A zone that is not active yet is read again, because the platform looks at its name servers by itself. */
+const pendingEveryMs = 2000;
+
 interface ZoneFrameProps {
   account: string;
   name: string;
@@ -31,8 +37,13 @@ interface ZoneFrameProps {
 
 /** The head and the tabs of a zone. Screens within it have the zone from useZone(), and the permissions on it. */
 export function ZoneFrame({ account, name, route, children }: ZoneFrameProps) {
-  const found = useGet<Zone[]>(`/zones?name=${encodeURIComponent(name)}&account.id=${account}`);
+  const [isActive, setActive] = useState(false);
+  const found = useGet<Zone[]>(
+    `/zones?name=${encodeURIComponent(name)}&account.id=${account}`,
+    isActive ? {} : { everyMs: pendingEveryMs },
+  );
   const zone = found.data?.[0];
+  useEffect(() => setActive(zone?.status === "active"), [zone?.status]);
   const [can, setCan] = useState<{ of: string; list: string[] } | undefined>(undefined);
   useEffect(() => {
     if (zone !== undefined)
@@ -41,27 +52,33 @@ export function ZoneFrame({ account, name, route, children }: ZoneFrameProps) {
         () => setCan({ of: zone.id, list: [] }),
       );
   }, [zone?.id]);
+  const base = `/${account}/zones/${name}`;
+  const pathOf = ({ pattern }: Route): string => pattern.replace(zonePattern, base);
   const outer = useContext(ScopeContext);
   const scope = useMemo(
     () => (can === undefined ? outer : { accountId: account, zone: { id: can.of, can: can.list } }),
     [account, can],
+  );
+  const shown =
+    can === undefined
+      ? []
+      : routes.filter(
+          ({ tab, pattern, needs }) =>
+            tab !== undefined && pattern.startsWith(zonePattern) && isAllowed(needs, scope),
+        );
+  useShortcuts(
+    shown.flatMap((each) =>
+      each.keys === undefined
+        ? []
+        : [{ keys: each.keys, label: each.title, group: "Zone", run: () => navigate(pathOf(each)) }],
+    ),
   );
   if (zone === undefined) {
     if (found.failure) return <Failure failure={found.failure} onRetry={found.reload} />;
     return found.data === undefined ? <Bars /> : <NoZone name={name} account={account} />;
   }
   if (can === undefined) return <Bars />;
-  const base = `/${account}/zones/${name}`;
-  const tabs = routes
-    .filter(
-      ({ tab, pattern, needs }) =>
-        tab !== undefined && pattern.startsWith("/:account/zones/:zone") && isAllowed(needs, scope),
-    )
-    .map(({ tab, pattern }) => ({
-      key: pattern,
-      name: tab!,
-      href: href(pattern.replace("/:account/zones/:zone", base)),
-    }));
+  const tabs = shown.map((each) => ({ key: each.pattern, name: each.tab!, href: href(pathOf(each)) }));
   const current =
     tabs.findLast(({ key }) => route.pattern === key || route.pattern.startsWith(`${key}/`))?.key ??
     route.pattern;

@@ -17,7 +17,7 @@ await uploadScript(`${account}/workers/scripts/guestbook`, new URL("guestbook.js
 
 // The script writes over its binding. The API reads the same database.
 const host = await hostOf("guestbook");
-await visit(host, "/", { method: "POST", body: JSON.stringify({ name: "Ada", text: "What a view!" }) });
+await visit(host, "/", { method: "POST", body: JSON.stringify({ name: "guest", text: "What a view!" }) });
 const { body } = await visit(host);
-const [{ results }] = await query("SELECT count(*) AS entries FROM entries WHERE name = ?", ["Ada"]);
+const [{ results }] = await query("SELECT count(*) AS entries FROM entries WHERE name = ?", ["guest"]);
 console.log(JSON.parse(body)[0], results[0].entries > 0);

@@ -52,6 +52,17 @@ function describe(operation: Operation, schemas: Json): Json {
     in: "query",
     schema: jsonSchema(schema as z.ZodType, "input", schemas),
   }));
+  const headerParameters =
+    operation.takesIfMatch === true
+      ? [
+          {
+            name: "If-Match",
+            in: "header",
+            description: "The tag of the state that the caller has seen; 412 if it is another one now",
+            schema: { type: "string" },
+          },
+        ]
+      : [];
   const isOwn = operation.bodyKind !== "json";
   const contentTypes = [
     ...(!isOwn || operation.acceptAnyContentType === true ? ["application/json"] : []),
@@ -64,7 +75,7 @@ function describe(operation: Operation, schemas: Json): Json {
     tags: [operation.path.split("/").findLast((part) => part !== "" && !part.startsWith("{"))],
     "x-permission": "permission" in operation.access ? operation.access.permission : null,
     "x-scope": operation.access.scope,
-    parameters: [...pathParameters, ...queryParameters],
+    parameters: [...pathParameters, ...queryParameters, ...headerParameters],
     ...(operation.body === undefined
       ? {}
       : {

@@ -18,6 +18,7 @@ import { openLogFiles } from "../platform/log-shipping/log-files.ts";
 import type { RestoredObjects } from "../platform/object-log/history.ts";
 import { restoreObjectLog } from "../platform/object-log/restore-objects.ts";
 import { logPrefix } from "../platform/object-log/segment.ts";
+import { withObjectsAt, withObjectsInto } from "../platform/object-shards/archived-objects.ts";
 import { restoreLog, type RestoredLog } from "../platform/log-shipping/restore-log.ts";
 import { isBucket, openBackupAt, openArchiveStore } from "../platform/open-archive-store.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
@@ -71,13 +72,26 @@ export function registerBackupCommands(program: Command): void {
     .action(async (target: string, options: Options) => {
       const { config } = configOf(options);
       if (options["toTime"] !== undefined) return restoreToTime(config, target, options);
-      const onProgress = progressPrinter();
-      const manifest = await at(target, config, (archive) =>
-        withBlobs(config, async (blobs) => restore({ archive, ...dataLocation(config), blobs, onProgress })),
-      );
+      const manifest = await at(target, config, (archive) => runRestore(config, archive));
       report(options, manifest, `The backup ${shownOf(target)} is restored`);
     });
 }
+
+async function runRestore(config: Config, archive: BackupAt): Promise<Manifest> {
+  const location = dataLocation(config);
+  const onProgress = progressPrinter();
+  return withObjectsInto(config, location.databaseUrl, (objectsInto) =>
+    withBlobs(config, async (blobs) => {
+      const manifest = await restore({ archive, ...location, blobs, objectsInto, onProgress });
+      const isUnused = !location.databaseUrl.startsWith("sqlite:") && objectsInto === undefined;
+      if (isUnused && (manifest.objects?.count ?? 0) > 0) process.stderr.write(withoutLog);
+      return manifest;
+    }),
+  );
+}
+
+const withoutLog =
+  "Warning: objects and D1 databases do not run on PostgreSQL without their log. To have them, restore the backup with --object-log and --backup-folder.\n";
 
 function insistOnPassphrase(config: Config): void {
   if (encryptionOf(config).passphrase === undefined)
@@ -133,7 +147,7 @@ function reportLog(
   target: string,
 ): void {
   const restoredTo = new Date(restoredMs).toISOString();
-  const facts = {
+  const summary = {
     restored_to: restoredTo,
     blobs,
     missing_blobs: missingBlobs,
@@ -141,16 +155,20 @@ function reportLog(
     objects_with_gap: objects?.withGap ?? [],
   };
   warnOfMissing(missingBlobs);
-  if (facts.objects_with_gap.length > 0)
-    process.stderr.write(
-      `Warning: the log lacks the last changes of ${facts.objects_with_gap.length} databases of objects, for example ` +
-        `${facts.objects_with_gap.slice(0, missingShownMax).join(", ")}.\n`,
-    );
+  warnOfGaps(summary.objects_with_gap);
   process.stdout.write(
     options["json"] === true
-      ? `${JSON.stringify(facts, null, 2)}\n`
-      : `${target} is restored. The last change is of ${restoredTo}. Blobs: ${blobs}. Databases of objects: ${facts.objects}.\n`,
+      ? `${JSON.stringify(summary, null, 2)}\n`
+      : `${target} is restored. The last change is of ${restoredTo}. Blobs: ${blobs}. Databases of objects: ${summary.objects}.\n`,
   );
+}
+
+function warnOfGaps(names: readonly string[]): void {
+  if (names.length > 0)
+    process.stderr.write(
+      `Warning: the log lacks the last changes of ${names.length} databases of objects, for example ` +
+        `${names.slice(0, missingShownMax).join(", ")}.\n`,
+    );
 }
 
 function warnOfMissing(missing: readonly string[]): void {
@@ -182,7 +200,9 @@ async function runBackup(config: Config, text: string): Promise<Manifest> {
   const source = await openSource(databaseUrl);
   try {
     return await at(text, config, (target) =>
-      withBlobs(config, async (blobs) => backUp({ source, blobs, dataDir, target, onProgress })),
+      withObjectsAt(config, { source, dataDir }, (objectsAt) =>
+        withBlobs(config, async (blobs) => backUp({ source, blobs, dataDir, objectsAt, target, onProgress })),
+      ),
     );
   } finally {
     await source.close();
@@ -228,12 +248,13 @@ function progressPrinter(): (progress: Progress) => void {
 
 function report(options: Options, manifest: Manifest, sentence: string): void {
   const { missing_blobs: missing } = manifest;
-  const facts = {
+  const summary = {
     schema: manifest.schema,
     created_on: manifest.created_on,
     rows: manifest.tables.reduce((total, { rows }) => total + rows, 0),
     blobs: manifest.blobs.count,
     objects: manifest.objects?.count ?? 0,
+    objects_with_gap: manifest.objects?.with_gap ?? [],
     files: manifest.files.length,
     bytes: [...manifest.tables, ...manifest.files].reduce(
       (total, { bytes }) => total + bytes,
@@ -246,10 +267,11 @@ function report(options: Options, manifest: Manifest, sentence: string): void {
     left_out: manifest.left_out,
   };
   warnOfMissing(missing);
+  warnOfGaps(summary.objects_with_gap);
   process.stdout.write(
     options["json"] === true
-      ? `${JSON.stringify(facts, null, 2)}\n`
-      : `${sentence}: ${facts.rows} rows, ${facts.blobs} blobs, ${facts.objects} databases of objects, ${facts.files} files, ` +
-          `${(facts.bytes / 1e6).toFixed(1)} MB.\nNot included: ${facts.left_out.join("; ")}.\n`,
+      ? `${JSON.stringify(summary, null, 2)}\n`
+      : `${sentence}: ${summary.rows} rows, ${summary.blobs} blobs, ${summary.objects} databases of objects, ${summary.files} files, ` +
+          `${(summary.bytes / 1e6).toFixed(1)} MB.\nNot included: ${summary.left_out.join("; ")}.\n`,
   );
 }

@@ -71,15 +71,16 @@ const ago = (ms: number): string => {
 
 function table(nodes: readonly ListedNode[]): string {
   const rows = [
-    ["id", "name", "state", "version", "started", "seen", "change", "blobs"],
-    ...nodes.map(({ id, name, state, version, startedOn, seenOn, seq, blobs }) => [
+    ["id", "name", "state", "version", "started", "seen", "change", "shards", "blobs"],
+    ...nodes.map(({ id, name, state, version, startedOn, seenOn, seq, shards, blobs }) => [
       id,
       name,
       state,
       version,
       ago(startedOn),
       state === "running" ? "now" : ago(seenOn),
-      seq === null ? "–" : String(seq),
+      String(seq ?? "–"),
+      String(shards ?? "–"),
       blobs,
     ]),
   ];

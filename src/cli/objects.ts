@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { faultOf, firstAccount } from "./workflow.ts";
+import { errorTextOf, firstAccount } from "./workflow.ts";
 
 interface ObjectsOptions {
   api: string;
@@ -69,7 +69,7 @@ async function reader({ api, token, account }: ObjectsOptions): Promise<Read> {
     const response = await fetch(`${api}/accounts/${id}/workers/durable_objects/namespaces${path}`, {
       headers,
     });
-    if (!response.ok) throw new Error(await faultOf(response));
+    if (!response.ok) throw new Error(await errorTextOf(response));
     return (await response.json()) as Page<T>;
   };
 }

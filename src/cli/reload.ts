@@ -24,7 +24,7 @@ export function reloadOnSignal(
       do {
         isAskedAgain = false;
         await server.reload();
-        tellChanges(config, options, logger);
+        logChanges(config, options, logger);
       } while (isAskedAgain);
     } finally {
       notify("READY=1");
@@ -37,7 +37,7 @@ export function reloadOnSignal(
   });
 }
 
-function tellChanges(config: Config, options: Record<string, unknown>, logger: Logger): void {
+function logChanges(config: Config, options: Record<string, unknown>, logger: Logger): void {
   try {
     const next = configOf(options).config;
     const isChanged = (name: SettingName): boolean =>

@@ -8,7 +8,7 @@ import { createLogger } from "../platform/observability/logger.ts";
 import { ConfigError } from "../platform/config/config.ts";
 import type { Config } from "../platform/config/settings.ts";
 import type { Reserved } from "../platform/listen/reserve.ts";
-import { takeSupervised, tellSupervisor, type Supervised } from "../platform/processes/supervised.ts";
+import { takeSupervised, notifySupervisor, type Supervised } from "../platform/processes/supervised.ts";
 import type { RunningServer } from "../server.ts";
 import type { PlatformFilling } from "./testing/initial-state.ts";
 import { collectStart, collectWhenQuiet } from "../platform/util/collect-when-quiet.ts";
@@ -16,8 +16,10 @@ import { checkFiles } from "./check-files.ts";
 import { exitSoon } from "./exit-soon.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 import { reloadOnSignal } from "./reload.ts";
+import { stopWhenOrphaned } from "./stop-when-orphaned.ts";
 import { welcome } from "./welcome.ts";
 import { connectServiceManager, type Notify } from "./service-manager.ts";
+import { endsWithin } from "../platform/util/ends-within.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
 
 const drainDeadlineMs = 10_000;
@@ -43,6 +45,7 @@ export function registerServeCommand(program: Command): void {
       await checkFiles(config);
       const logger = loggerOf(config, supervised);
       const notify = await connectServiceManager(logger);
+      if (supervised === undefined) stopWhenOrphaned(logger);
       if (supervised === undefined && config.edgeProcesses > 0) {
         refuseMixedLines(config);
         const { supervise } = await import("./processes/supervise.ts");
@@ -96,11 +99,11 @@ async function startPart(
   // Loaded only now, so that a wrong setting, a taken port and a taken folder are refused at once.
   if (supervised?.role === "edge") {
     const { startEdgeProcess } = await import("../edge-process.ts");
-    const waiting = setInterval(() => tellSupervisor({ is: "alive" }), aliveMs);
+    const waiting = setInterval(() => notifySupervisor({ is: "alive" }), aliveMs);
     const joined = (): void => clearInterval(waiting);
     const edge = await startEdgeProcess(config, logger, supervised, reserved, joined);
     collectStart(); // other processes accept connections meanwhile
-    tellSupervisor({ is: "ready" });
+    notifySupervisor({ is: "ready" });
     return edge;
   }
   const fill = await fillOf(config);
@@ -109,8 +112,8 @@ async function startPart(
   const server = await startServer(config, logger, { reserved, fill, ...own });
   if (supervised === undefined || supervised.serving === 0) process.stdout.write(welcome(server, config));
   if (supervised !== undefined) {
-    tellSupervisor({ is: "ready", dns: server.ready.dns });
-    setInterval(() => tellSupervisor({ is: "alive" }), aliveMs).unref();
+    notifySupervisor({ is: "ready", dns: server.ready.dns });
+    setInterval(() => notifySupervisor({ is: "alive" }), aliveMs).unref();
   }
   return server;
 }
@@ -141,8 +144,8 @@ function stopOnSignals(
     logger.info({ signal }, "stopping");
     notify("STOPPING=1");
     try {
-      const server = await Promise.race([started, delay(startTimeoutMs)]);
-      if (server === undefined) throw new Error("the start had not ended");
+      if (!(await endsWithin(startTimeoutMs, started))) throw new Error("the start had not ended");
+      const server = await started;
       server.announceEnd();
       const lame = delay(lameDuckMs, undefined, { signal: lameDuck.signal }).catch(() => {});
       await Promise.all([server.giveBack(), lame]);

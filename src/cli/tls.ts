@@ -6,7 +6,7 @@ import { configOf } from "./config-options.ts";
 import { authorityFiles } from "../edge/tls/certificates/authority-files.ts";
 import { openLocalAuthority } from "../edge/tls/certificates/local-authority.ts";
 
-interface Place {
+interface TlsOptions {
   config?: string;
   dataDir?: string;
 }
@@ -23,8 +23,8 @@ export function registerTlsCommand(program: Command): void {
     .description("explain how to make browsers and programs on this machine trust the local authority");
   addDataDir(trust)
     .option("--json", "print JSON")
-    .action(({ json, ...place }: Place & { json?: boolean }) => {
-      const dataDir = dataDirOf(place);
+    .action(({ json, ...options }: TlsOptions & { json?: boolean }) => {
+      const dataDir = dataDirOf(options);
       const isNew = !existsSync(authorityFiles(dataDir).certificate);
       const { certificate: pem } = openLocalAuthority(dataDir);
       const file = resolve(authorityFiles(dataDir).certificate);
@@ -49,8 +49,8 @@ export function registerTlsCommand(program: Command): void {
     .argument("<host...>", "host names or IP addresses", collectHost);
   addDataDir(issue)
     .option("--out <folder>", "folder for HOST.pem and HOST.key", ".")
-    .action((hosts: string[], { out, ...place }: Place & { out: string }) => {
-      const pair = openLocalAuthority(dataDirOf(place)).issue(hosts);
+    .action((hosts: string[], { out, ...options }: TlsOptions & { out: string }) => {
+      const pair = openLocalAuthority(dataDirOf(options)).issue(hosts);
       const name = join(out, hosts[0]!.replace("*", "_").replaceAll(":", "-"));
       writeFileSync(`${name}.key`, pair.privateKey, { mode: 0o600 });
       writeFileSync(`${name}.pem`, pair.certificate);
@@ -64,7 +64,7 @@ const addDataDir = (command: Command): Command =>
     .option("--data-dir <folder>", "folder with the authority, which is created if it is missing")
     .option("--config <file>", "configuration file with the folder");
 
-const dataDirOf = (place: Place): string => configOf({ ...place }).config.dataDir;
+const dataDirOf = (options: TlsOptions): string => configOf({ ...options }).config.dataDir;
 
 function collectHost(host: string, hosts: string[] = []): string[] {
   if (!/^(\*\.)?[a-z0-9._:-]{1,253}$/i.test(host))

@@ -40,7 +40,7 @@ async function follow(name: string, instance: string, options: WatchOptions): Pr
   const account = options.account ?? (await firstAccount(options.api, headers));
   const path = `/accounts/${account}/workflows/${encodeURIComponent(name)}/instances/${encodeURIComponent(instance)}`;
   const response = await fetch(`${options.api}${path}/subscribe`, { headers });
-  if (!response.ok) throw new Error(await faultOf(response));
+  if (!response.ok) throw new Error(await errorTextOf(response));
   const printer = new Printer();
   let last: Details | undefined;
   for await (const data of serverSentEvents(response.body!)) {
@@ -55,13 +55,13 @@ async function follow(name: string, instance: string, options: WatchOptions): Pr
 
 export async function firstAccount(api: string, headers: Record<string, string>): Promise<string> {
   const response = await fetch(`${api}/accounts`, { headers });
-  if (!response.ok) throw new Error(await faultOf(response));
+  if (!response.ok) throw new Error(await errorTextOf(response));
   const { result } = (await response.json()) as { result: { id: string }[] };
   if (result[0] === undefined) throw new Error("The token has no access to any account");
   return result[0].id;
 }
 
-export async function faultOf(response: Response): Promise<string> {
+export async function errorTextOf(response: Response): Promise<string> {
   const { errors } = (await response.json()) as { errors: { code: number; message: string }[] };
   return errors.map(({ code, message }) => `${message} (${code})`).join("; ");
 }

@@ -67,7 +67,7 @@ it("encrypts the shipped logs, too: the files of a store are opened in one way",
   const others = users.filter((line) => !line.includes("openLogFiles(store.files, "));
   expect(others.toSorted()).toEqual([
     // writes a random id beside the log
-    "src/platform/object-log/open-object-log.ts: await checkSharedPlace(shared.storage, store.files);",
+    "src/platform/object-log/open-object-log.ts: await checkSharedStore(shared.storage, store.files);",
     "src/platform/storage/archive/encrypted-store.ts: this.files = store.files;",
   ]);
 });

@@ -3,7 +3,7 @@ import { metrics } from "./observability/capability.ts";
 import { ownListeners, storage } from "./capability.ts";
 import { processes } from "./capability-processes.ts";
 import { channelPath } from "./processes/protocol.ts";
-import { tellSupervisor } from "./processes/supervised.ts";
+import { notifySupervisor } from "./processes/supervised.ts";
 
 /** In the main process: the edge processes, which have applied each change before the API answers. */
 export const fleet = capability({
@@ -16,16 +16,16 @@ export const fleet = capability({
       path: channelPath(own.supervised.folder),
       serving: own.supervised.serving,
       reloadMsMax: (config.processStartSeconds + config.databaseWaitSeconds) * 1000,
-      notes: needed.processNotes,
+      bus: needed.messageBus,
       dnsAddress: () => needed.dnsListener.authority,
       lagSeconds: () => database.lagSeconds,
       onStalled(id) {
         logger.error({ edge: id }, "an edge process does not answer and is replaced");
-        tellSupervisor({ is: "stalled", id });
+        notifySupervisor({ is: "stalled", id });
       },
     });
     database.onChange(
-      async (changes) => created.tell(changes),
+      async (changes) => created.broadcast(changes),
       async () => async () => created.reload(),
     );
     if (needed.metrics !== undefined) needed.metrics.others = async () => created.metrics();

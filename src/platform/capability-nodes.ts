@@ -14,7 +14,6 @@ export const nodes = capability({
     const { shown } = await blobLocation(blobUrlOf(config), database, folder);
     const nodeRegistry = new NodeRegistry(database, identity, shown, logger);
     nodeRegistry.seq = () => database.following?.takenOver;
-    nodeRegistry.seq = () => database.following?.takenOver;
     await nodeRegistry.start();
     const sharedRates = new SharedRates(database, nodeRegistry, logger);
     return { nodeRegistry, sharedRates };

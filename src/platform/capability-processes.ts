@@ -1,21 +1,21 @@
 import { capability } from "../capability.ts";
 import { ProcessCalls } from "./process-calls/calls.ts";
-import { ProcessNotes } from "./processes/notes.ts";
+import { MessageBus } from "./processes/message-bus.ts";
 import { callsPath } from "./processes/protocol.ts";
 
-/** Calls and notes between the main process and edge processes. Unused without edge processes. */
+/** Calls and messages between the main process and edge processes. Unused without edge processes. */
 export const processes = capability({
   name: "processes",
   processes: "all",
   needs: [],
   create({ own }) {
-    const notes = new ProcessNotes();
-    if (own.role === "edge") own.channel.carry(notes);
-    if (own.role === "single") return { processNotes: notes, calls: undefined };
+    const bus = new MessageBus();
+    if (own.role === "edge") own.channel.connect(bus);
+    if (own.role === "single") return { messageBus: bus, calls: undefined };
     const { folder, id } = own.supervised;
     const mainPath = callsPath(folder, "main");
     const path = own.role === "main" ? mainPath : callsPath(folder, id);
-    return { processNotes: notes, calls: new ProcessCalls(path, mainPath) };
+    return { messageBus: bus, calls: new ProcessCalls(path, mainPath) };
   },
   async listen({ calls, logger }) {
     await calls?.listen((error, name) =>

@@ -62,5 +62,7 @@ export const declaration = declare({
     "0018-nodes": async () => (await import("./storage/migrations/0018-nodes.ts")).nodes,
     "0031-object-shards": async () =>
       (await import("./storage/migrations/0031-object-shards.ts")).objectShards,
+    "0033-object-log-marks": async () =>
+      (await import("./storage/migrations/0033-object-log-marks.ts")).objectLogMarks,
   },
 });

@@ -44,6 +44,26 @@ export class DomainErrors extends Error {
   }
 }
 
+/** The results of independent checks, by name. Their errors are thrown together, those of the first check first. */
+export function checkAll<Checks extends Record<string, () => unknown>>(
+  checks: Checks,
+): { [Name in keyof Checks]: ReturnType<Checks[Name]> } {
+  const results: Record<string, unknown> = {};
+  const errors: DomainError[] = [];
+  for (const [name, check] of Object.entries(checks)) {
+    try {
+      results[name] = check();
+    } catch (error) {
+      if (error instanceof DomainError) errors.push(error);
+      else if (error instanceof DomainErrors) errors.push(...error.errors);
+      else throw error;
+    }
+  }
+  if (errors.length > 1) throw new DomainErrors(errors);
+  if (errors.length === 1) throw errors[0]!;
+  return results as { [Name in keyof Checks]: ReturnType<Checks[Name]> };
+}
+
 type Describe = (...values: never[]) => string | Details;
 type Factories<Area extends string, Table> = {
   readonly [Name in keyof Table & string]: Table[Name] extends (...values: infer Values) => unknown

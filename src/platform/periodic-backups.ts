@@ -25,6 +25,7 @@ const passedOn: readonly SettingName[] = [
   "blobUrl",
   "blobAccessKeyId",
   "blobSecretAccessKey",
+  "backupFolder",
   "backupAccessKeyId",
   "backupSecretAccessKey",
   "backupPassphraseFile",

@@ -14,4 +14,5 @@ export { expressionBytesMax, parseExpression, type ParseOptions, type ParseResul
 export type { ExpressionPhase } from "./syntax/parser.ts";
 export { requestFields, type RequestDescription } from "./request/request-fields.ts";
 export { formatValue, trace, type Trace, type TraceNode } from "./evaluation/trace.ts";
-export { bytesOf, textOf, type Type, type Value } from "./values/types.ts";
+export { TooMuchWork, workMax } from "./fields/work.ts";
+export { encodeUtf8, decodeUtf8, type Type, type Value } from "./values/types.ts";

@@ -4,11 +4,11 @@ import { mebibyte } from "../platform/bytes.ts";
 import { processes } from "../platform/capability-processes.ts";
 import { partOfNode } from "../platform/processes/part-of-node.ts";
 import { Cells } from "./cells.ts";
-import { Doors } from "./gateway/doors.ts";
-import { RemoteDoors } from "./objects/remote-doors.ts";
+import { RpcTunnels } from "./gateway/rpc-tunnels.ts";
+import { RemoteTunnelPool } from "./objects/remote-tunnels.ts";
 import { RunAdmission } from "./limits/admission.ts";
 import { sharedQuarantine } from "./limits/shared-quarantine.ts";
-import { admissionLimits, cellDefaults, remoteDoorsMax } from "./settings.ts";
+import { admissionLimits, cellDefaults, remoteTunnelsMax } from "./settings.ts";
 import { TestedCells, type CellsUnderTest } from "./tested-cells.ts";
 import { declaration } from "./declaration.ts";
 
@@ -21,10 +21,10 @@ export const sandbox = capability({
   processes: "all",
   declares: declaration,
   needs: [processes],
-  create({ config, logger, own, processNotes }) {
+  create({ config, logger, own, messageBus }) {
     const settings = {
       ...cellDefaults,
-      remoteDoors: config.nodeListen === undefined ? 0 : remoteDoorsMax,
+      remoteTunnels: config.nodeListen === undefined ? 0 : remoteTunnelsMax,
       shared: partOfNode(config.cells ?? availableParallelism(), own, config),
       dedicatedMax: partOfNode(cellDefaults.dedicatedMax, own, config, dedicatedMin),
       cellBytesMax: config.cellMemoryMegabytes * mebibyte,
@@ -33,20 +33,20 @@ export const sandbox = capability({
       accountShare: config.accountSharePercent / 100,
       waitMs: config.requestWaitSeconds * 1000,
     };
-    const doors = new Doors(
+    const tunnels = new RpcTunnels(
       config.nodeListen !== undefined
-        ? new RemoteDoors(settings.objectCellsMax, settings.remoteDoors)
+        ? new RemoteTunnelPool(settings.objectCellsMax, settings.remoteTunnels)
         : undefined,
     );
     const cellsUnderTest: CellsUnderTest = { faultFor: undefined, all: [] };
     const { dedicatedRunsToTrust } = settings;
     const cellsOf = (kind: string): Cells => {
-      if (config.testApi) return new TestedCells(cellsUnderTest, settings, logger, doors);
-      return new Cells(settings, logger, doors, sharedQuarantine(kind, dedicatedRunsToTrust, processNotes));
+      if (config.testApi) return new TestedCells(cellsUnderTest, settings, logger, tunnels);
+      return new Cells(settings, logger, tunnels, sharedQuarantine(kind, dedicatedRunsToTrust, messageBus));
     };
     return {
       /** Connections from all cells to the cells of Durable Objects. */
-      doors,
+      tunnels,
       cellsUnderTest,
       /** Cells for code of accounts, including snippets. */
       cells: cellsOf("accounts"),

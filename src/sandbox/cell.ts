@@ -2,15 +2,17 @@ import { randomUUID } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { Client, Pool } from "undici";
 import { endsWithin, within } from "../platform/util/ends-within.ts";
-import { randomText } from "../platform/util/ids.ts";
 import { readUpTo } from "../platform/util/read-up-to.ts";
 import type { Kind } from "./limits/admission.ts";
 import { CellFolder } from "./process/cell-folder.ts";
 import type { CellExtras } from "./cell-extras.ts";
+import { LeftRuns } from "./left-runs.ts";
+import { SnippetChannels } from "./snippet-channels.ts";
+import type { NearCell } from "./near-cell.ts";
 import { cellHeaders, type RunMetadata } from "./protocol.ts";
 import { cellsFolder } from "./process/cells-folder.ts";
 import { readIds } from "./gateway/cell-messages.ts";
-import { Channel, ChannelError, channelRequestOf } from "./gateway/channel.ts";
+import { SnippetChannel, ChannelError, channelRequestOf } from "./gateway/channel.ts";
 import { CellError, CellFault, type FaultKind } from "./errors.ts";
 import {
   encodeMetadata,
@@ -24,7 +26,6 @@ import { heldAt, type Gate } from "./gateway/held-socket.ts";
 import type { RunHooks } from "./gateway/run-hooks.ts";
 import { GatewayServer } from "./gateway/gateway-server.ts";
 import { askLocalCall } from "./gateway/object-questions.ts";
-import { clockSuffix } from "./process/script-clock.ts";
 import { launch } from "./process/launch.ts";
 import { v8Flags } from "./process/v8-flags.ts";
 import { CellProcess } from "./process/process.ts";
@@ -33,7 +34,7 @@ import { protocolLimits, type CellSettings } from "./settings.ts";
 import { connectorTo, Traffic } from "./limits/traffic.ts";
 import { joinVisitorWebSocket, type Visitor } from "./gateway/visitor-web-socket.ts";
 import { isUnprocessed } from "./gateway/unprocessed.ts";
-import { endCellRun, suspectsOf, type CellRun } from "./gateway/cell-run.ts";
+import { endCellRun, newToken, possibleCulpritsOf, type CellRun } from "./gateway/cell-run.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
 
 /** The parameters of one run of a script. */
@@ -47,6 +48,8 @@ export interface RunOptions {
   hooks: () => RunHooks;
   /** Default: `request`, a visitor's request. */
   kind?: Kind;
+  /** The cell of objects in which the script may run now. */
+  near?: (() => NearCell | undefined) | undefined;
 }
 
 const exitGraceMs = 1000;
@@ -73,14 +76,12 @@ export class Cell {
   readonly #folder: CellFolder;
   readonly gateway: GatewayServer;
   readonly #secret: string;
-  readonly #scriptsMax: number;
   readonly #pool: Pool;
   /** Connects to the cell. */
   readonly #open: () => Socket;
   readonly control: Client; // orders and questions to the system worker
-  /** By script id. */
-  readonly #channels = new Map<string, Promise<Channel | Thrown>>();
-  readonly #openChannels = new Map<string, Channel>();
+  readonly #left = new LeftRuns(() => this.control);
+  readonly #channels: SnippetChannels;
   /** Why it ended, or is about to; undefined before. */
   endedBy: FaultKind | "replaced" | undefined;
   private constructor(
@@ -94,7 +95,6 @@ export class Cell {
     gate: Gate | undefined,
   ) {
     this.id = id;
-    this.#scriptsMax = scriptsMax;
     this.#open = () => heldAt(gate, connect(folder.cellSocket));
     this.process = process;
     this.traffic = traffic;
@@ -110,6 +110,7 @@ export class Cell {
     };
     this.#pool = new Pool("http://cell", { ...options, maxHeaderSize: headerBytesMax });
     this.control = new Client("http://cell", options);
+    this.#channels = new SnippetChannels(this, scriptsMax);
   }
 
   /** Starts a process. Resolves when the system worker answers; rejects with its last lines of standard error. */
@@ -117,13 +118,13 @@ export class Cell {
     id: number,
     settings: CellSettings,
     onMessage: (line: string) => void,
-    { doors, objects, gate }: CellExtras = {},
+    { tunnels, objects, gate }: CellExtras = {},
   ): Promise<Cell> {
     const folder = new CellFolder(await cellsFolder());
     const secret = randomUUID();
     let cell: Cell | undefined;
     const traffic = new Traffic();
-    const ways = { doors, slot: objects?.slot, gate };
+    const ways = { tunnels, slot: objects?.slot, gate };
     const gateway = new GatewayServer(secret, traffic, () => cell?.touch(), ways);
     try {
       folder.write(secret, v8Flags(settings), settings, objects);
@@ -178,15 +179,22 @@ export class Cell {
     return statusCode;
   }
 
+  async openChannel(id: string, token: string): Promise<SnippetChannel | Thrown> {
+    return SnippetChannel.open(this.#folder.cellSocket, id, token, this.#secret, () => this.touch());
+  }
+
+  /** Lets the cell unload a script whose channel has closed. */
+  unpin = async (id: string): Promise<unknown> => this.#order("/", { selvedgeRun: "unpin", script: id });
+
   /** Unloads the least recently used scripts, up to a sixteenth of all. Scripts with runs stay. */
   async unloadSome(): Promise<void> {
-    await this.#closeChannels(Math.floor(this.#openChannels.size * shareKept));
+    await this.#channels.closeIdle(Math.floor(this.#channels.size * shareKept));
     await this.#unload(`share=${shareKept}`);
   }
 
   /** Unloads the least recently used scripts until at most `count` are left. */
-  async #keep(count: number): Promise<void> {
-    await this.#closeChannels(count);
+  async keep(count: number): Promise<void> {
+    await this.#channels.closeIdle(count);
     await this.#unload(`keep=${count}`);
   }
 
@@ -195,18 +203,6 @@ export class Cell {
     const loaded = readIds(await readUpTo(body, protocolLimits.controlBytes));
     const inUse = new Set([...this.runs].map(({ script }) => script.id));
     for (const id of this.scripts) if (!loaded.has(id) && !inUse.has(id)) this.scripts.delete(id);
-  }
-
-  /** Closes the least recently used idle channels until `countMax` are left: a channel keeps its script loaded. */
-  async #closeChannels(countMax: number): Promise<void> {
-    const idle = [...this.#openChannels].filter(([, channel]) => channel.isIdle);
-    idle.sort(([, a], [, b]) => a.lastUsedAt - b.lastUsedAt);
-    for (const [id, channel] of idle.slice(0, Math.max(0, this.#openChannels.size - countMax))) {
-      if (!channel.isIdle) continue;
-      this.#forgetChannel(id, channel);
-      channel.close();
-      await this.#order("/", { selvedgeRun: "unpin", script: id });
-    }
   }
 
   /** Loads a script without running it, so that loading is not counted as CPU time of a request. */
@@ -233,17 +229,15 @@ export class Cell {
       const carried =
         script.profile === "snippet" && !("socket" in answer) ? channelRequestOf(request) : undefined;
       if (carried !== undefined) {
-        const channel = await this.#channel(script.id);
-        return channel instanceof Channel ? await channel.run(carried, answer as Sink, hooks()) : channel;
+        const channel = await this.#channels.of(script.id);
+        return channel instanceof SnippetChannel
+          ? await channel.run(carried, answer as Sink, hooks())
+          : channel;
       }
       this.gateway.begin(token, hooks());
       const { cf: visitor, metadata: more } = request;
-      metadata = encodeMetadata({
-        ...more,
-        selvedgeRun: token,
-        script: script.id,
-        ...(visitor && { visitor }),
-      });
+      const ids = { selvedgeRun: token, script: script.id };
+      metadata = encodeMetadata({ ...more, ...ids, ...(visitor && { visitor }) });
       const sent = { ...request, headers: [...request.headers, cellHeaders.metadata, metadata] };
       const touch = (): void => this.touch();
       return await ("socket" in answer
@@ -253,70 +247,28 @@ export class Cell {
       if (error instanceof CellError) throw error; // the run was evicted for other runs
       const reason = cellRun.fault ?? (hasLeft(answer) ? error : await this.#faultOf(error, cellRun));
       if (reason instanceof CellFault) reason.isUnprocessed = isUnprocessed(error, request, metadata);
+      if (reason instanceof CellFault) reason.hasObjects = this.gateway.local !== undefined;
       // If only the channel broke and the cell continues, the snippet broke the channel.
       if (reason instanceof ChannelError)
         return { name: reason.name, message: reason.message, stack: undefined };
       throw reason;
     } finally {
+      if (metadata !== "" && !cellRun.hasAnswer && !this.isDead) this.#left.add(token);
       this.#answered(cellRun);
       if (script.profile === "snippet") this.gateway.end(token);
       else this.gateway.endLater(token);
     }
   }
 
-  /** Returns the channel to a script, and opens it if necessary; the exception if loading the script threw one. */
-  async #channel(id: string): Promise<Channel | Thrown> {
-    for (;;) {
-      let opening = this.#channels.get(id);
-      if (opening === undefined) {
-        opening = this.#openChannel(id);
-        this.#channels.set(id, opening);
-      }
-      const channel = await opening;
-      if (!(channel instanceof Channel) || channel.isOpen) return channel;
-      // The channel was closed meanwhile: to make room, or together with all others.
-      if (this.isDead) throw new Error("the cell has ended");
-      this.#forgetChannel(id, channel);
-    }
-  }
-
-  async #openChannel(id: string): Promise<Channel | Thrown> {
-    const token = `channel-${randomUUID()}`;
-    try {
-      if (this.#openChannels.size >= this.#scriptsMax) await this.#keep(this.#scriptsMax - 1);
-      const path = this.#folder.cellSocket;
-      const channel = await Channel.open(path, id, token, this.#secret, () => this.touch());
-      if (!(channel instanceof Channel)) {
-        this.#channels.delete(id);
-        return channel;
-      }
-      this.#openChannels.set(id, channel);
-      this.gateway.begin(token, channel.hooks);
-      channel.onClose(() => {
-        this.gateway.end(token);
-        this.#forgetChannel(id, channel);
-      });
-      return channel;
-    } catch (error) {
-      this.#channels.delete(id);
-      throw error;
-    }
-  }
-
-  #forgetChannel(id: string, channel: Channel): void {
-    if (this.#openChannels.get(id) !== channel) return;
-    this.#openChannels.delete(id);
-    this.#channels.delete(id);
-  }
-
   /** For a cell of objects: where calls arrive. */
-  get door(): string {
-    return this.#folder.doorSocket;
+  get rpcSocket(): string {
+    return this.#folder.rpcSocket;
   }
 
   /** For a cell of objects: ends the instances of a namespace, ends one, or ends one and deletes its data. */
   async reset(namespace: string, one: Record<string, string> = {}): Promise<void> {
-    const status = await this.#order(`/?${String(new URLSearchParams({ reset: namespace, ...one }))}`);
+    const query = String(new URLSearchParams({ reset: namespace, ...one }));
+    const status = await within(protocolLimits.resetMs, this.#order(`/?${query}`));
     if (status !== 204) throw new Error(`the cell answered a reset with ${status}`);
   }
 
@@ -352,8 +304,8 @@ export class Cell {
   die(kind: FaultKind): CellRun[] {
     if (this.isDead) return [];
     this.endedBy = kind;
-    const suspects = kind === "killed" || kind === "ended" ? [] : this.suspects;
-    for (const cellRun of this.runs) cellRun.fault = new CellFault(kind, suspects.includes(cellRun));
+    const possibleCulprits = kind === "killed" || kind === "ended" ? [] : this.possibleCulprits;
+    for (const cellRun of this.runs) cellRun.fault = new CellFault(kind, possibleCulprits.includes(cellRun));
     this.process.kill("SIGKILL");
     this.#dispose(async () => {
       // Answers that the cell sent before its end are still read. The error of the socket then shows whether
@@ -361,19 +313,19 @@ export class Cell {
       await this.process.exited;
       await endsWithin(exitGraceMs, this.#pool.close());
     });
-    return suspects;
+    return possibleCulprits;
   }
 
   /** Moves the runs that can be sent to another cell. Returns the runs that may have caused the fault. */
   abandon(kind: FaultKind): CellRun[] {
-    const { suspects } = this;
+    const { possibleCulprits } = this;
     for (const cellRun of this.runs) {
       if (!cellRun.isMovable()) continue;
-      cellRun.fault = new CellFault(kind, suspects.includes(cellRun));
+      cellRun.fault = new CellFault(kind, possibleCulprits.includes(cellRun));
       cellRun.controller?.abort(cellRun.fault);
     }
-    for (const channel of this.#openChannels.values()) channel.close();
-    return suspects;
+    this.#channels.closeAll();
+    return possibleCulprits;
   }
 
   /** Ends a process that has no runs left. */
@@ -398,8 +350,8 @@ export class Cell {
     this.gateway.offer(script);
   }
 
-  get suspects(): CellRun[] {
-    return suspectsOf(this);
+  get possibleCulprits(): CellRun[] {
+    return possibleCulpritsOf(this);
   }
 
   /** The cause of a broken connection. Waits for the exit of the process, which is reported slightly later. */
@@ -410,9 +362,6 @@ export class Cell {
     return cellRun?.fault ?? new CellFault("killed", false);
   }
 }
-
-/** The token of a run. It is secret, because the gateway attributes every request with it to the run. */
-const newToken = (): string => randomText(16, "base64url") + clockSuffix();
 
 /** Whether the visitor closed the connection. Only upgrades need this check. */
 const hasLeft = (answer: Sink | Visitor): boolean => "socket" in answer && answer.socket.destroyed;

@@ -3,12 +3,13 @@ import { RunAdmission, type ScriptSlots } from "./limits/admission.ts";
 import type { Cell, RunOptions } from "./cell.ts";
 import { CellError, CellFault, faultMessages, unavailable, type FaultKind } from "./errors.ts";
 import type { Thrown } from "./gateway/exchange.ts";
+import type { NearCell } from "./near-cell.ts";
 import { TerminatingCells } from "./limits/terminating.ts";
 import { DispatchTally } from "./dispatches/tally.ts";
-import type { Doors } from "./gateway/doors.ts";
+import type { RpcTunnels } from "./gateway/rpc-tunnels.ts";
 import { LargeLoads } from "./limits/large-loads.ts";
 import { initialLifecycle, isWornWaiting, step, type CellEffect, type LifecycleEvent } from "./lifecycle.ts";
-import { MemoryBudget, type Relief } from "./limits/memory-budget.ts";
+import { MemoryRelief } from "./limits/memory-relief.ts";
 import { causeOf } from "./process/exit-cause.ts";
 import type { CellProcess } from "./process/process.ts";
 import type { CellScript } from "./process/script.ts";
@@ -20,10 +21,8 @@ import { endOldest, newCellRun, waitForSlot, type CellRun } from "./gateway/cell
 import { SharedWatch } from "./limits/watch.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
 
-const lookEveryMs = 10;
-const idleLooks = 10; // rounds after which idle cells are checked
-/** After this number of cell deaths that it did not cause, a request runs in a dedicated cell. */
-const faultsToRunAlone = 3;
+const checkEveryMs = 10;
+const idleChecks = 10; // rounds after which idle cells are checked
 /** From this number of runs on, a cell is busy, and another cell is chosen even if it must load the script first. */
 const sharedBusy = 64;
 /**
@@ -33,18 +32,17 @@ const sharedBusy = 64;
 export class Cells {
   readonly #settings: CellSettings;
   readonly #logger: Logger;
-  readonly #doors: Doors | undefined;
+  readonly #tunnels: RpcTunnels | undefined;
   readonly #quarantine: Quarantine;
   readonly #dedicated: DedicatedCells;
   protected readonly cells = new Map<number, Cell>();
   readonly #shared: Cell[] = [];
   /** For shared and draining cells. */
-  readonly #watches = new Map<Cell, { watch: SharedWatch; budget: MemoryBudget }>();
+  readonly #watches = new Map<Cell, { watch: SharedWatch; memory: MemoryRelief }>();
   /** Cells that get no new requests, with the time when draining began. */
   readonly #draining = new Map<Cell, number>();
   readonly #terminating: TerminatingCells;
   readonly #largeLoads: LargeLoads;
-  readonly #unloading = new WeakSet<Cell>();
   /** Slots for requests and for WebSockets, by account and script. */
   readonly #requests: RunAdmission;
   readonly #sockets: RunAdmission;
@@ -59,11 +57,11 @@ export class Cells {
   /** Numbers of ended cells by reason. */
   readonly ends = { cpu: 0, memory: 0, crashed: 0, killed: 0, ended: 0, replaced: 0 };
   readonly dispatches = new DispatchTally();
-  #looks = 0;
+  #checks = 0;
 
-  /** `doors` connect the cells to the cells of objects. `quarantine` may be shared; by default each pool has its own. */
-  constructor(settings: CellSettings, logger: Logger, doors?: Doors, quarantine?: Quarantine) {
-    this.#doors = doors;
+  /** `tunnels` connect the cells to the cells of objects. `quarantine` may be shared; by default each pool has its own. */
+  constructor(settings: CellSettings, logger: Logger, tunnels?: RpcTunnels, quarantine?: Quarantine) {
+    this.#tunnels = tunnels;
     this.#settings = settings;
     this.#logger = logger;
     this.#quarantine = quarantine ?? new Quarantine(settings.dedicatedRunsToTrust);
@@ -85,7 +83,7 @@ export class Cells {
   /** Boots the cells, so that the first request need not wait for them. */
   start(): void {
     if (this.#isClosed || this.#timer !== undefined) return;
-    this.#timer = setInterval(() => this.#look(), lookEveryMs);
+    this.#timer = setInterval(() => this.#check(), checkEveryMs);
     this.#timer.unref();
     this.#apply({ type: "tick", now: performance.now() });
   }
@@ -120,7 +118,7 @@ export class Cells {
     const attempts = new RunAttempts(first.request.body);
     try {
       for (let options = first; ; options = withBody(next(), attempts.body)) {
-        const isAlone = attempts.faults >= faultsToRunAlone || this.#quarantine.has(options.script.owner);
+        const isAlone = attempts.mustRunAlone || this.#quarantine.has(options.script.owner);
         try {
           const thrown = await (isAlone ? this.#runAlone(options, share) : this.#runShared(options, share));
           if (thrown === undecided) continue;
@@ -153,7 +151,7 @@ export class Cells {
     }
     if (canRetry) return;
     if (error.kind === "ended") throw unavailable("its cell was replaced", error);
-    throw new CellError(error.isSuspect ? kind : "crashed", faultMessages[kind], { cause: error });
+    throw new CellError(error.mayBeCulprit ? kind : "crashed", faultMessages[kind], { cause: error });
   }
 
   /** Whether an owner is quarantined: its requests run in dedicated cells. */
@@ -189,17 +187,18 @@ export class Cells {
   }
 
   #runShared(options: RunOptions, share: ScriptSlots): Promise<Thrown | undefined> {
-    const { script } = options;
-    return this.#isLoaded(script)
-      ? this.#runInShared(options, share)
+    const [{ script }, near] = [options, options.near?.()];
+    return near !== undefined || this.#isLoaded(script)
+      ? this.#runInShared(options, share, near)
       : this.#largeLoads.run(script, async () => this.#runInShared(options, share));
   }
 
-  async #runInShared(options: RunOptions, share: ScriptSlots): Promise<Thrown | undefined> {
+  async #runInShared(options: RunOptions, share: ScriptSlots, near?: NearCell): Promise<Thrown | undefined> {
     const { script, request, answer } = options;
-    const cell = this.#pick(script) ?? (await this.#nextShared());
+    const cell = near?.cell ?? this.#pick(script) ?? (await this.#nextShared());
     const cellRun = newCellRun(script, share, () => isRetryable(request) && !hasAnswered(answer));
-    const thrown = await cell.run(options, cellRun);
+    const thrown = await cell.run(near?.prepared(options) ?? options, cellRun);
+    near?.ran(cellRun);
     this.dispatches.spent(cell, cellRun, request.metadata);
     // The share of CPU time is an estimate. A dedicated cell measures exactly.
     if (cellRun.cpuShareMs > script.cpuMs) this.#quarantine.add(script.owner);
@@ -272,27 +271,19 @@ export class Cells {
   }
 
   /** Checks every shared and draining cell once. */
-  #look(): void {
+  #check(): void {
     const now = performance.now();
-    this.#looks++;
-    for (const [cell, { watch, budget }] of this.#watches) {
+    this.#checks++;
+    for (const [cell, { watch, memory }] of this.#watches) {
       // Work that an answered request left running is noticed a little later.
-      if (cell.runs.size === 0 && this.#looks % idleLooks !== 0) continue;
-      const fault = watch.look(now, this.#settings);
+      if (cell.runs.size === 0 && this.#checks % idleChecks !== 0) continue;
+      const fault = watch.check(now, this.#settings);
       if (fault !== undefined) this.#fault(cell, fault, this.#end(cell, fault));
       else if (this.#draining.has(cell)) this.#endDrained(cell, now);
-      else this.#relieveMemory(cell, budget.look(watch.rssBytes));
+      else memory.relieve(watch.rssBytes);
     }
-    this.#terminating.look(now);
+    this.#terminating.killDue(now);
     if (this.#lifecycle.bootAfter > 0 || isWornWaiting(this.#lifecycle)) this.#apply({ type: "tick", now });
-  }
-
-  #relieveMemory(cell: Cell, relief: Relief | undefined): void {
-    if (relief === "replace") this.#apply({ type: "worn", id: cell.id, now: performance.now() });
-    if (relief === undefined || this.#unloading.has(cell)) return;
-    this.#unloading.add(cell);
-    const unloaded = cell.unloadSome().catch(() => {}); // the cell died: handled by `#waitForEnd`
-    unawaited(unloaded.finally(() => this.#unloading.delete(cell)));
   }
 
   /** Ends a draining cell without runs after `lingerMs` (for work after answers), and any after `drainMsMax`. */
@@ -309,11 +300,11 @@ export class Cells {
     return cell.abandon(kind);
   }
 
-  #fault(cell: Cell, kind: FaultKind, suspects: readonly CellRun[]): void {
-    const owners = Map.groupBy(suspects, ({ script }) => script.owner);
+  #fault(cell: Cell, kind: FaultKind, possibleCulprits: readonly CellRun[]): void {
+    const owners = Map.groupBy(possibleCulprits, ({ script }) => script.owner);
     for (const [owner, { length }] of owners) this.#quarantine.add(owner, length);
     this.#logger.warn(
-      { cell: cell.id, fault: kind, requests: cell.runs.size, suspects: [...owners.keys()] },
+      { cell: cell.id, fault: kind, requests: cell.runs.size, quarantined: [...owners.keys()] },
       "ended a shared cell after a fault",
     );
     this.#gone(cell);
@@ -358,11 +349,7 @@ export class Cells {
         unawaited(this.#boot(effect.id));
         break;
       case "share":
-        this.#shared.push(cell!);
-        this.#watches.set(cell!, {
-          watch: new SharedWatch(cell!, performance.now()),
-          budget: new MemoryBudget(this.#settings.cellBytesMax),
-        });
+        this.#share(cell!);
         for (const resolve of this.#waitingShared.splice(0)) resolve(cell);
         break;
       case "giveDedicated":
@@ -382,12 +369,20 @@ export class Cells {
     }
   }
 
+  #share(cell: Cell): void {
+    this.#shared.push(cell);
+    const replace = (): void => this.#apply({ type: "worn", id: cell.id, now: performance.now() });
+    const memory = new MemoryRelief(cell, this.#settings.cellBytesMax, replace);
+    cell.gateway.room = () => memory.room();
+    this.#watches.set(cell, { watch: new SharedWatch(cell, performance.now()), memory });
+  }
+
   async #boot(id: number): Promise<void> {
     try {
       // Imported with the first boot: a program that runs no script starts 10 % faster.
       const { Cell } = await import("./cell.ts");
       const onMessage = (line: string): void => this.#logger.debug({ cell: id }, line);
-      const cell = await Cell.boot(id, this.#settings, onMessage, { doors: this.#doors });
+      const cell = await Cell.boot(id, this.#settings, onMessage, { tunnels: this.#tunnels });
       if (this.#isClosed) {
         cell.close();
         return;

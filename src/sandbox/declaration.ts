@@ -19,7 +19,7 @@ export const declaration = declare({
       flag: "cell-memory-megabytes",
       env: "SELVEDGE_CELL_MEMORY_MEGABYTES",
       default: 768,
-      describe: "memory limit of one cell",
+      describe: "memory limit of one cell that scripts share",
     },
     cellRequestsMax: {
       kind: "count",

@@ -34,12 +34,12 @@ interface OwnerState {
 }
 
 /** Requests of one owner that wait for a cell. Cells are ordered one after the other until no request waits. */
-interface Waiting {
+interface OwnerQueue {
   requests: { resolve: (cell: Cell | undefined) => void; reject: (error: unknown) => void }[];
   order: AbortController;
 }
 
-const lookEveryMs = 2;
+const checkEveryMs = 2;
 /** Owners with faults and owners with heavy runs get a lower priority; most others are innocent. */
 const niceness = 10;
 
@@ -52,7 +52,7 @@ export class DedicatedCells {
   readonly #settings: CellSettings;
   /** Cells that are kept for the next request of their owner. */
   readonly #idle = new Map<string, Kept[]>();
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, OwnerQueue>();
   /** By owner: emits `close` when the owner leaves quarantine, for its requests that wait for their turn. */
   readonly #releaseEvents = new Map<string, EventEmitter>();
   /**
@@ -256,7 +256,7 @@ export class DedicatedCells {
   }
 
   /** Stops ordering cells for the owner. Returns the requests that still wait. */
-  #endWait(owner: string): Waiting["requests"] {
+  #endWait(owner: string): OwnerQueue["requests"] {
     const waiting = this.#waiting.get(owner);
     this.#waiting.delete(owner);
     waiting?.order.abort();
@@ -305,7 +305,7 @@ export class DedicatedCells {
     if (list === undefined) this.#idle.set(owner, (list = []));
     const since = performance.now();
     const timer = setInterval(() => {
-      const fault = watch.look();
+      const fault = watch.check();
       if (fault !== undefined) {
         cell.die(fault);
         this.#source.recordFault(owner);
@@ -351,17 +351,17 @@ function guard(
   onFault: (fault: FaultKind) => void = () => {},
 ): () => void {
   const limiter = CpuLimiter.on(cell.process.pid, watch.endCpuMs);
-  const look = (): void => {
-    const fault = watch.look();
+  const check = (): void => {
+    const fault = watch.check();
     if (fault !== undefined) {
       onFault(fault);
       cell.die(fault);
       return;
     }
     limiter?.moveTo(watch.endCpuMs);
-    timer = setTimeout(look, lookEveryMs);
+    timer = setTimeout(check, checkEveryMs);
   };
-  let timer = setTimeout(look, lookEveryMs);
+  let timer = setTimeout(check, checkEveryMs);
   return () => {
     clearTimeout(timer);
     limiter?.release();

@@ -25,14 +25,16 @@ export type FaultKind = "cpu" | "memory" | "crashed" | "killed" | "ended";
 export class CellFault extends Error {
   readonly kind: FaultKind;
   /** Whether this run may have caused the fault. */
-  readonly isSuspect: boolean;
+  readonly mayBeCulprit: boolean;
   /** Whether the cell had certainly not begun to read this request. */
   isUnprocessed = false;
+  /** Whether the cell has objects: calls of them stay in it, so the run may have called one, which may have stored something. */
+  hasObjects = false;
 
-  constructor(kind: FaultKind, isSuspect: boolean) {
+  constructor(kind: FaultKind, mayBeCulprit: boolean) {
     super(`the cell died (${kind})`);
     this.kind = kind;
-    this.isSuspect = isSuspect;
+    this.mayBeCulprit = mayBeCulprit;
   }
 }
 

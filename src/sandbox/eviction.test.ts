@@ -3,7 +3,10 @@ import { CellsHarness, snippet } from "./testing.ts";
 import { mebibyte } from "../platform/bytes.ts";
 
 let harness: CellsHarness;
-afterEach(() => harness.close());
+afterEach(() => {
+  vi.useRealTimers();
+  return harness.close();
+});
 
 /** A script with a module of its own that returns the number of its calls since it was loaded. */
 const counter = (name: string): ReturnType<typeof snippet> =>
@@ -55,7 +58,9 @@ it("lets an unloaded script finish its requests", async () => {
   expect([(await first).text, (await second).text]).toEqual(["1end", "1end"]);
 });
 
-it("stays within its memory by unloading scripts, and loads them again on demand", async () => {
+// Checks of the memory come late in a busy process, so loads must not depend on them.
+it.each(["with", "without"])("stays within its memory %s checks, and loads scripts again", async (checks) => {
+  if (checks === "without") vi.useFakeTimers({ toFake: ["setInterval"] });
   const bytesMax = 256 * mebibyte;
   await start({ cellBytesMax: bytesMax, spares: 1 });
   // Together they would take 120 times 6 MB.
@@ -89,4 +94,84 @@ it("is replaced when unloading does not free enough memory, and finishes its run
   answers[0]!();
   expect(await holding).toBe("201");
   await vi.waitFor(() => expect(harness.cells.pids).not.toContain(before), { timeout: 10_000 });
+});
+
+it("unloads a snippet that has broken its channel", async () => {
+  await start({ scriptsMax: 2 });
+  const code = `const { set } = Uint8Array.prototype;
+    let calls = 0;
+    export default { async fetch({ url }) {
+      Uint8Array.prototype.set = url.endsWith("break") ? () => {} : set; // the channel uses it for the answer
+      return new Response(String(++calls));
+    } }`;
+  harness.add(snippet("breaking", code), ...["a", "b"].map(counter));
+  const { status, text } = await harness.fetch("/breaking/break");
+  expect([status, text]).toEqual([500, "the snippet's isolate closed the channel"]);
+  expect(await calls("breaking")).toBe("2");
+  await vi.waitFor(
+    async () => {
+      await calls("a");
+      await calls("b");
+      expect(await calls("breaking")).toBe("1");
+    },
+    { timeout: 10_000 },
+  );
+});
+
+it("unloads a script whose visitor left before the answer", async () => {
+  await start({ scriptsMax: 2 });
+  const held: string[] = [];
+  harness.hooks = { fetch: ({ href }) => void held.push(href) };
+  const code = `let calls = 0;
+    export default { async fetch({ url }) {
+      calls++;
+      return url.endsWith("hold") ? fetch("https://site.example/") : new Response(String(calls));
+    } }`;
+  harness.add(snippet("left", code, { profile: "script" }), ...["a", "b"].map(counter));
+  const leaving = new AbortController();
+  const first = harness.fetch("/left/hold", { signal: leaving.signal });
+  first.catch(() => {});
+  await vi.waitFor(() => expect(held).toHaveLength(1), { timeout: 10_000 });
+  leaving.abort();
+  await vi.waitFor(
+    async () => {
+      await calls("a");
+      await calls("b");
+      expect(await calls("left")).toBe("1");
+    },
+    { timeout: 10_000 },
+  );
+});
+
+it("does not count the fetches of runs whose visitors left", async () => {
+  await start({});
+  let held = 0;
+  const pairs = new Map<string, () => void>();
+  harness.hooks = {
+    fetch({ pathname }, _request, response) {
+      if (pathname === "/hold") held++;
+      else if (pairs.has(pathname)) {
+        pairs.get(pathname)!();
+        response.end();
+      } else pairs.set(pathname, () => response.end());
+    },
+  };
+  const code = `export default { async fetch({ url }) {
+      const path = url.endsWith("hold") ? "hold" : crypto.randomUUID();
+      const fetches = Array.from({ length: path === "hold" ? 6 : 2 }, () => fetch("https://site.example/" + path));
+      await Promise.all(fetches);
+      return new Response("both");
+    } }`;
+  harness.add(snippet("left", code, { profile: "script" }));
+  const leaving = new AbortController();
+  for (let i = 0; i < 43; i++) harness.fetch("/left/hold", { signal: leaving.signal }).catch(() => {});
+  await vi.waitFor(() => expect(held).toBe(256), { timeout: 10_000 });
+  leaving.abort();
+  await vi.waitFor(
+    async () => {
+      const { text } = await harness.fetch("/left/both", { signal: AbortSignal.timeout(500) });
+      expect(text).toBe("both");
+    },
+    { timeout: 10_000 },
+  );
 });

@@ -33,10 +33,10 @@ class FakeProcesses {
 
   constructor(of: Targets = targets) {
     this.targets = of;
-    this.tell({ type: "tick", now: 0 });
+    this.apply({ type: "tick", now: 0 });
   }
 
-  tell(event: LifecycleEvent): CellEffect[] {
+  apply(event: LifecycleEvent): CellEffect[] {
     const { state, effects } = step(this.state, event, this.targets);
     this.state = state;
     for (const effect of effects) this.#carryOut(effect);
@@ -46,34 +46,34 @@ class FakeProcesses {
 
   booted = (id: number): CellEffect[] => {
     this.running.set(id, "ready");
-    return this.tell({ type: "booted", id, now: this.now });
+    return this.apply({ type: "booted", id, now: this.now });
   };
   bootFailed = (id: number): CellEffect[] => {
     this.running.delete(id);
-    return this.tell({ type: "bootFailed", id, now: this.now });
+    return this.apply({ type: "bootFailed", id, now: this.now });
   };
   exited = (id: number): CellEffect[] => {
     this.running.delete(id);
-    return this.tell({ type: "exited", id, now: this.now });
+    return this.apply({ type: "exited", id, now: this.now });
   };
   dedicatedWanted = (): CellEffect[] => {
     if (this.isOpen) this.waiting++;
-    return this.tell({ type: "dedicatedWanted", now: this.now });
+    return this.apply({ type: "dedicatedWanted", now: this.now });
   };
   dedicatedUnwanted = (): CellEffect[] => {
     this.waiting = Math.max(0, this.waiting - 1);
-    return this.tell({ type: "dedicatedUnwanted", now: this.now });
+    return this.apply({ type: "dedicatedUnwanted", now: this.now });
   };
-  worn = (id: number): CellEffect[] => this.tell({ type: "worn", id, now: this.now });
-  retire = (id: number): CellEffect[] => this.tell({ type: "retire", id, now: this.now });
+  worn = (id: number): CellEffect[] => this.apply({ type: "worn", id, now: this.now });
+  retire = (id: number): CellEffect[] => this.apply({ type: "retire", id, now: this.now });
   close = (): CellEffect[] => {
     this.isOpen = false;
     this.waiting = 0;
-    return this.tell({ type: "close", now: this.now });
+    return this.apply({ type: "close", now: this.now });
   };
   tick = (elapsedMs: number): CellEffect[] => {
     this.now += elapsedMs;
-    return this.tell({ type: "tick", now: this.now });
+    return this.apply({ type: "tick", now: this.now });
   };
 
   ids(...of: string[]): number[] {

@@ -5,7 +5,7 @@ let harness: CellsHarness;
 afterEach(async () => harness.close());
 
 const echo = `export default { async fetch(request) {
-  if (request.url.endsWith("/tell")) await fetch("https://outside.example/");
+  if (request.url.endsWith("/fetch")) await fetch("https://outside.example/");
   return new Response(await request.text());
 } };`;
 
@@ -18,7 +18,7 @@ test("retries a request with a body when its cell ends, but only if the cell had
   const { cells } = harness;
   harness.add(snippet("echo", echo, { profile: "script" }));
   expect((await harness.fetch("/echo/", { method: "POST", body: "first" })).text).toBe("first");
-  const seen = harness.fetch("/echo/tell", { method: "POST", body: "seen" });
+  const seen = harness.fetch("/echo/fetch", { method: "POST", body: "seen" });
   await expect.poll(() => fetches).toBe(1);
   const [pid] = cells.pids;
   process.kill(pid!, "SIGSTOP");

@@ -84,6 +84,8 @@ export interface RunMetadata {
   params?: Record<string, unknown>;
   /** The Durable Object that the request is for, in a cell of objects. */
   object?: ObjectAddress;
+  /** Tokens of runs whose visitors have left, for the script's isolate. */
+  left?: readonly string[];
   /** The request is the object's alarm. */
   alarm?: AlarmCall;
 }

@@ -35,7 +35,7 @@ export interface CellSettings {
   graceMsMax: number;
   /** CPU time that a script may use to load. */
   startupCpuMs: number;
-  /** Growth of a cell's memory beyond the expected that counts as a fault of a script. */
+  /** A cell whose memory grows by this much more than its scripts need has a fault. */
   memoryBytesMax: number;
   /**
    * Size of V8's young generation, a multiple of 1 MiB. Objects that survive two collections of it are
@@ -59,7 +59,7 @@ export interface CellSettings {
   /** Maximum number of cells of objects at the same time. */
   objectCellsMax: number;
   /** Cells of objects of other nodes that a cell can call methods of at the same time. */
-  remoteDoors: number;
+  remoteTunnels: number;
   /** The fraction of these cells that one account may use, and the time after which a waiting call is refused. */
   objectAccountShare: number;
   objectWaitMs: number;
@@ -82,6 +82,8 @@ export function admissionLimits(
 export const protocolLimits = {
   /** Connections of a cell to the gateway. */
   connections: 16_384,
+  /** Time in which a cell ends objects. A run may occupy its thread meanwhile. */
+  resetMs: 60_000,
   /** Connections that wait to be accepted while this process is busy; further ones of the cell fail at once. */
   backlog: 4096,
   /** Code that is being sent to a cell; further loads are refused meanwhile. */
@@ -129,13 +131,13 @@ export const cellDefaults: CellSettings = {
   dedicatedIdleMs: 10_000,
   dedicatedRunsToTrust: 20,
   objectCellsMax: 16,
-  remoteDoors: 0,
+  remoteTunnels: 0,
   objectAccountShare: 0.25,
   objectWaitMs: 5000,
 };
 
 /** Cells of objects of other nodes that a cell can call methods of at the same time, if there are other nodes. */
-export const remoteDoorsMax = 64;
+export const remoteTunnelsMax = 64;
 
 /** Cells of objects. Each live object takes 0.5 MB, and one that is busy keeps others of its cell waiting. */
 export const objectSettings: CellSettings = {

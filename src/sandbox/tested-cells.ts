@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { Cells } from "./cells.ts";
 import type { Cell, RunOptions } from "./cell.ts";
 import { CellError, faultMessages } from "./errors.ts";
-import type { Doors } from "./gateway/doors.ts";
+import type { RpcTunnels } from "./gateway/rpc-tunnels.ts";
 import type { CellScript } from "./process/script.ts";
 import type { CellSettings } from "./settings.ts";
 
@@ -20,24 +20,28 @@ export interface CellsUnderTest {
 export class TestedCells extends Cells {
   readonly #underTest: CellsUnderTest;
 
-  constructor(underTest: CellsUnderTest, settings: CellSettings, logger: Logger, doors?: Doors) {
-    super(settings, logger, doors);
+  constructor(underTest: CellsUnderTest, settings: CellSettings, logger: Logger, tunnels?: RpcTunnels) {
+    super(settings, logger, tunnels);
     this.#underTest = underTest;
     underTest.all.push(this);
   }
 
-  override async run(next: () => RunOptions): Promise<void> {
+  override async run(given: () => RunOptions): Promise<void> {
+    // Not in the cells of objects: faults are injected into the cells of this pool.
+    const next = (): RunOptions => ({ ...given(), near: undefined });
     const trouble = this.#underTest.faultFor?.(next().script);
     if (trouble === "cpu" || trouble === "memory") throw new CellError(trouble, faultMessages[trouble]);
     if (typeof trouble === "object") await delay(trouble.startMs);
     await super.run(trouble === "crash" ? this.#crashing(next) : next);
   }
 
-  /** Kills the cells that run, or have just run, scripts of these owners. Returns their number. */
-  kill(isHit: (owner: string) => boolean): number {
-    const hit = [...this.cells.values()].filter((cell) => hasRunOf(cell, isHit));
-    for (const cell of hit) cell.process.kill("SIGKILL");
-    return hit.length;
+  /** The processes that run, or have just run, scripts of these owners. */
+  processesOf(isHit: (owner: string) => boolean): number[] {
+    return this.#running(isHit).map((cell) => cell.process.pid);
+  }
+
+  #running(isHit: (owner: string) => boolean): Cell[] {
+    return [...this.cells.values()].filter((cell) => hasRunOf(cell, isHit));
   }
 
   /** Kills the cell of the first attempt after the request was sent. */
@@ -50,7 +54,9 @@ export class TestedCells extends Cells {
       const { owner } = options.script;
       const hooks: RunOptions["hooks"] = () => {
         // After the request was sent.
-        setImmediate(() => this.kill((each) => each === owner));
+        setImmediate(() => {
+          for (const { process } of this.#running((each) => each === owner)) process.kill("SIGKILL");
+        });
         return options.hooks();
       };
       return { ...options, hooks };

@@ -30,7 +30,7 @@ export const snippet = (owner: string, code: string, more: Partial<CellScript> =
 
 const bodyBytesMax = 64 * 1024 * 1024;
 
-export interface CellAnswer {
+export interface CellResponse {
   status: number;
   headers: Headers;
   text: string;
@@ -66,7 +66,7 @@ export class CellsHarness {
     for (const script of scripts) this.scripts.set(script.owner, script);
   }
 
-  async fetch(path: string, init: RequestInit = {}): Promise<CellAnswer> {
+  async fetch(path: string, init: RequestInit = {}): Promise<CellResponse> {
     const response = await fetch(`http://127.0.0.1:${this.port}${path}`, {
       redirect: "manual",
       ...init,

@@ -53,7 +53,7 @@ export const testMode = capability({
     epochs.open();
     setIds(ids.next);
     setScriptClock(() => clock.offsetMs);
-    clock.open(config.testNow === undefined ? undefined : Date.parse(config.testNow));
+    clock.open(config.testClock, config.testNow === undefined ? undefined : Date.parse(config.testNow));
     return { testMode: { epochs, seed, ids, clock } };
   },
   close({ testMode: mode }) {
@@ -109,16 +109,10 @@ export const testApi = capability({
     const { epochs, seed, ids, clock } = mode;
     const { journal, faults, calls, requests, files, secret } = testControl;
     const writes = new FaultyWrites(faults.storage, epochs);
-    const states = new States({
-      storage: database,
-      files,
-      epochs,
-      ids,
-      clock,
-      reset: contributions.reset,
-      own: (work) => writes.own(work),
-    });
-    const mover = new Mover({ clock, due: contributions.due, callsInFlight: () => calls.inFlight });
+    const { reset, due, expire } = contributions;
+    const states = new States({ storage: database, files, epochs, ids, clock, reset, own: writes.own });
+    const own = async <T>(work: () => Promise<T>): Promise<T> => epochs.outside(async () => writes.own(work));
+    const mover = new Mover({ clock, due, expire, callsInFlight: () => calls.inFlight, own });
     await database.direct!((connection) => {
       epochs.rowsWritten = () => Number(connection.prepare("select total_changes() as rows").get()!["rows"]);
     });
@@ -151,11 +145,13 @@ export const testApi = capability({
       clock,
       mover,
       seed,
+      operations: new Set(contributions.operations.map(({ operation }) => operation.id)),
       apiUrl,
       onFault,
     });
     apiHooks.request = new ControlSurface(secret, routes, logger).answer;
     await states.keep(startName);
+    if (clock.mode === "skip") mover.skip(onFault);
     return {
       close() {
         mover.stop();

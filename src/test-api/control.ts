@@ -2,6 +2,8 @@ import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import type { z } from "zod";
+import { ApiError, ApiErrors } from "../control/api/errors.ts";
+import { validate } from "../control/api/validation.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
 import { TestFault } from "./test-fault.ts";
 
@@ -70,12 +72,12 @@ export class ControlSurface {
     if (url !== controlPath && !url.startsWith(`${controlPath}/`)) return false;
     unawaited(
       this.#perform(request, response).catch((error: unknown) => {
-        const isTold = error instanceof TestFault;
-        if (!isTold) this.#logger.error({ err: error }, "a request to the control surface of tests failed");
-        const message = isTold
+        const isPublic = error instanceof TestFault || error instanceof ApiError;
+        if (!isPublic) this.#logger.error({ err: error }, "a request to the control surface of tests failed");
+        const message = isPublic
           ? error.message
           : "An internal error occurred. See the server's log for details";
-        if (!response.headersSent) send(response, isTold ? error.status : 500, { error: message });
+        if (!response.headersSent) send(response, isPublic ? error.status : 500, { error: message });
         else response.destroy();
       }),
     );
@@ -88,12 +90,12 @@ export class ControlSurface {
       throw new TestFault(401, "Expected the secret of the control surface, which is in the ready file");
     const url = new URL(request.url!, "http://control");
     const path = url.pathname.slice(controlPath.length);
-    const fitting = this.#routes.filter(({ pattern }) => pattern.test(path));
-    if (fitting.length === 0)
+    const matching = this.#routes.filter(({ pattern }) => pattern.test(path));
+    if (matching.length === 0)
       throw new TestFault(404, `Expected a path of the control surface but received ${path}`);
-    const route = fitting.find(({ method }) => method === request.method);
+    const route = matching.find(({ method }) => method === request.method);
     if (route === undefined)
-      throw new TestFault(405, `Expected ${fitting.map(({ method }) => method).join(" or ")} for ${path}`);
+      throw new TestFault(405, `Expected ${matching.map(({ method }) => method).join(" or ")} for ${path}`);
     const groups = route.pattern.exec(path)!.groups ?? {};
     const params = Object.fromEntries(Object.entries(groups).map(([name, text]) => [name, decoded(text)]));
     let read: Promise<Buffer> | undefined;
@@ -148,8 +150,9 @@ function parsed<S extends z.ZodType>(schema: S, bytes: Buffer): z.output<S> {
   } catch {
     throw new TestFault(400, "Expected a JSON body");
   }
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  throw new TestFault(400, `${issue!.message} for ${issue!.path.join(".") || "the body"}`);
+  try {
+    return validate(schema, value, "body");
+  } catch (error) {
+    throw error instanceof ApiErrors ? new TestFault(400, error.errors[0]!.message) : error;
+  }
 }

@@ -1,4 +1,5 @@
 import { declare } from "../declaration.ts";
+import { choice } from "../platform/config/setting.ts";
 
 /** The control of a platform by tests. */
 export const declaration = declare({
@@ -23,10 +24,18 @@ export const declaration = declare({
       flag: "test-now",
       env: "SELVEDGE_TEST_NOW",
       form: {
-        expected: "a time such as 2026-01-31T12:00:00Z",
-        accepts: (text: string) => !Number.isNaN(Date.parse(text)),
+        expected: "a time from 2000-01-01 to 2100-01-01, such as 2026-01-31T12:00:00Z",
+        accepts: (text: string) => Date.parse(text) >= Date.UTC(2000) && Date.parse(text) <= Date.UTC(2100),
       },
       describe: "with --test-api: the time at the start (default: the system's)",
+    },
+    testClock: {
+      ...choice(["real", "frozen", "skip"]),
+      flag: "test-clock",
+      env: "SELVEDGE_TEST_CLOCK",
+      default: "real",
+      describe:
+        "with --test-api: how time passes from the start on. frozen: it stands still; skip: it jumps to the next due work",
     },
     testState: {
       kind: "text",
@@ -36,8 +45,8 @@ export const declaration = declare({
         "with --test-api and --ephemeral: a file with the content to start with: a saved state, a file of selvedge import, or a seed",
     },
   },
-  checkSettings: ({ testApi, testSeed, testNow, testState }) =>
-    !testApi && [testSeed, testNow, testState].some((value) => value !== undefined)
-      ? "Expected --test-api with --test-seed, --test-now and --test-state"
+  checkSettings: ({ testApi, testSeed, testNow, testClock, testState }) =>
+    !testApi && (testClock !== "real" || [testSeed, testNow, testState].some((value) => value !== undefined))
+      ? "Expected --test-api with --test-seed, --test-now, --test-clock and --test-state"
       : undefined,
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Storage } from "../platform/storage/storage.ts";
-import { durationMsOf } from "./duration.ts";
+import { givenDurationMs } from "./duration.ts";
 import type { Mover } from "./advance.ts";
 import { stepsMax } from "./advance.ts";
 import type { TestFaults } from "./faults/faults.ts";
@@ -9,6 +9,7 @@ import type { TestedOutbound } from "./outbound/outbound.ts";
 import { outboundRoutes } from "./outbound/routes.ts";
 import { routeWithBody, type ControlRequest, type ControlRoute } from "./control.ts";
 import { harOf } from "./har.ts";
+import { knownOperation } from "./known-operation.ts";
 import { cellRoutes, type KilledCells } from "./scripts/cell-routes.ts";
 import { scriptRoutes, type DrivenScripts } from "./scripts/driven-scripts.ts";
 import type { CallConditions, RecordedCalls } from "./journal.ts";
@@ -16,7 +17,7 @@ import { startName, type States } from "./states/states.ts";
 import { canonicalState } from "./store.ts";
 import type { MockedWorkflows } from "./workflows/mocked-workflows.ts";
 import { workflowRoutes, type TestedWorkflows } from "./workflows/routes.ts";
-import type { MovableClock } from "./test-clock.ts";
+import { shownTime, type MovableClock } from "./test-clock.ts";
 import { TestFault } from "./test-fault.ts";
 
 /** The parts that the routes control. */
@@ -33,6 +34,8 @@ export interface Controlled {
   clock: MovableClock;
   mover: Mover;
   seed: string;
+  /** The ids of all operations. */
+  operations: ReadonlySet<string>;
   /** The base URL of clients of the API. */
   apiUrl: () => string;
   onFault: (this: void, error: unknown) => void;
@@ -48,7 +51,7 @@ export const controlRoutes = (controlled: Controlled): ControlRoute[] => [
   ...stateRoutes(controlled),
   ...snapshotRoutes(controlled),
   ...clockRoutes(controlled),
-  ...faultRoutes(controlled.faults),
+  ...faultRoutes(controlled.faults, controlled.operations),
   ...outboundRoutes(controlled.outbound),
   ...cellRoutes(controlled.cells),
   ...scriptRoutes(controlled.scripts),
@@ -72,11 +75,10 @@ function stateRoutes(controlled: Controlled): ControlRoute[] {
         "Restores the state of the start or of a snapshot, and clears faults, answers, mocks and the journal",
       body: z.strictObject({ to: NameSchema.optional() }),
       async handle(_request, { to = startName }) {
-        mover.stop();
         faults.clear();
         outbound.clear();
         mocked.clear();
-        await states.restore(to);
+        await restore(controlled, to);
         journal.clear();
       },
     }),
@@ -85,18 +87,44 @@ function stateRoutes(controlled: Controlled): ControlRoute[] {
       path: "/state",
       summary: "Shows all rows, sorted, without times and secrets",
       query: ["tables"],
-      handle: async ({ query }) => canonicalState(storage.read, query.get("tables")?.split(",")),
+      async handle({ query }) {
+        await mover.store();
+        return canonicalState(storage.read, query.get("tables")?.split(","));
+      },
     },
   ];
 }
 
-function snapshotRoutes({ states, mover }: Controlled): ControlRoute[] {
+/** Restores a state with its time. A clock that skipped goes on to do so. */
+async function restore({ states, mover, clock, onFault }: Controlled, name: string): Promise<void> {
+  mover.end();
+  try {
+    await states.restore(name);
+  } finally {
+    if (clock.mode === "skip") mover.skip(onFault);
+  }
+}
+
+function snapshotRoutes(controlled: Controlled): ControlRoute[] {
+  const { states, mover } = controlled;
   const nameOf = ({ params }: ControlRequest): string => {
     const name = NameSchema.safeParse(params["name"]);
     if (!name.success) throw new TestFault(400, name.error.issues[0]!.message);
     return name.data;
   };
   return [
+    {
+      method: "GET",
+      path: "/snapshots/{name}",
+      summary: "Shows the time of a snapshot",
+      handle: async (request) => states.timeOf(nameOf(request)),
+    },
+    {
+      method: "GET",
+      path: "/snapshots/{name}/file",
+      summary: "Returns a snapshot as a file with which another platform can start (--test-state)",
+      handle: async (request) => states.file(nameOf(request)),
+    },
     {
       method: "PUT",
       path: "/snapshots/{name}",
@@ -116,7 +144,7 @@ function snapshotRoutes({ states, mover }: Controlled): ControlRoute[] {
       method: "POST",
       path: "/snapshots/{name}/restore",
       summary: "Restores a snapshot",
-      handle: async (request) => states.restore(nameOf(request)),
+      handle: async (request) => restore(controlled, nameOf(request)),
     },
     {
       method: "GET",
@@ -141,7 +169,7 @@ const ClockSchema = z.strictObject({
 });
 
 function clockRoutes({ clock, mover, onFault }: Controlled): ControlRoute[] {
-  const shown = () => ({ now: new Date(clock.now()).toISOString(), mode: clock.mode });
+  const shown = () => shownTime(clock.save());
   return [
     { method: "GET", path: "/clock", summary: "Shows the time", handle: async () => shown() },
     routeWithBody({
@@ -156,7 +184,8 @@ function clockRoutes({ clock, mover, onFault }: Controlled): ControlRoute[] {
         mover.stop();
         try {
           if (next === true) return { ...shown(), fired: await mover.next() };
-          const toMs = advance === undefined ? now && Date.parse(now) : clock.now() + durationMsOf(advance);
+          const toMs =
+            advance === undefined ? now && Date.parse(now) : clock.now() + givenDurationMs(advance);
           if (typeof toMs !== "number") return shown();
           const fired = await mover.to(toMs, { max, settles });
           return { ...shown(), fired };
@@ -171,7 +200,7 @@ function clockRoutes({ clock, mover, onFault }: Controlled): ControlRoute[] {
 /** The conditions on calls, in a query. */
 const filters = ["operation", "method", "path", "token", "status", "after", "changed", "body"];
 
-function callRoutes({ journal, apiUrl }: Controlled): ControlRoute[] {
+function callRoutes({ journal, operations, apiUrl }: Controlled): ControlRoute[] {
   return [
     {
       method: "GET",
@@ -180,7 +209,7 @@ function callRoutes({ journal, apiUrl }: Controlled): ControlRoute[] {
       query: [...filters, "wait"],
       async handle({ query }) {
         const waitSeconds = Number(query.get("wait") ?? 0);
-        const filter = filterOf(query);
+        const filter = filterOf(query, operations);
         if (!(waitSeconds >= 0 && waitSeconds <= waitSecondsMax))
           throw new TestFault(400, `Expected 0 to ${waitSecondsMax} seconds for wait`);
         return {
@@ -199,7 +228,7 @@ function callRoutes({ journal, apiUrl }: Controlled): ControlRoute[] {
       path: "/calls/har",
       summary: "Returns the calls as an HTTP Archive",
       query: filters,
-      handle: async ({ query }) => harOf(journal.all(filterOf(query)), apiUrl()),
+      handle: async ({ query }) => harOf(journal.all(filterOf(query, operations)), apiUrl()),
     },
     {
       method: "GET",
@@ -221,13 +250,17 @@ function callRoutes({ journal, apiUrl }: Controlled): ControlRoute[] {
   ];
 }
 
-function filterOf(query: URLSearchParams): CallConditions {
-  const number = (name: string): number | undefined =>
-    query.has(name) ? Number(query.get(name)) : undefined;
+function filterOf(query: URLSearchParams, operations: ReadonlySet<string>): CallConditions {
+  const number = (name: string): number | undefined => {
+    const value = query.get(name) ?? undefined;
+    if (value !== undefined && !/^\d{1,15}$/.test(value))
+      throw new TestFault(400, `Expected a number for ${name} but received ${JSON.stringify(value)}`);
+    return value === undefined ? undefined : Number(value);
+  };
   const text = (name: string): string | undefined => query.get(name) ?? undefined;
   const body = text("body");
   return {
-    operation: text("operation"),
+    operation: knownOperation(operations, text("operation")),
     method: text("method"),
     path: text("path"),
     token: text("token"),

@@ -7,7 +7,7 @@ import type { SeenCall } from "../control/api/server/hooks.ts";
 import { canonicalPath } from "../control/api/server/paths.ts";
 import { clock } from "../platform/timers/clock.ts";
 import { newUuid } from "../platform/util/ids.ts";
-import { applyApiFault, type ApiFault, type Met } from "./faults/api-faults.ts";
+import { applyApiFault, dependsOnBody, type ApiFault, type Met } from "./faults/api-faults.ts";
 import type { FaultRules } from "./faults/fault-rules.ts";
 import { resetMeanwhile, type Epochs } from "./epochs.ts";
 import type { RecordedCalls } from "./journal.ts";
@@ -30,6 +30,8 @@ const stopped = (): ApiError => new ApiError(500, 1000, "A fault of the test kit
 export class SeenCalls {
   readonly #parts: SeenCallsParts;
   readonly #met = new WeakMap<SeenCall, Met>();
+  /** Calls whose body, which is not known yet, decides about their fault. */
+  readonly #undecided = new WeakSet<SeenCall>();
   /** Number of calls in progress. */
   inFlight = 0;
 
@@ -45,9 +47,9 @@ export class SeenCalls {
     try {
       const answer = await this.#performed(call, perform);
       const isStale = begun.epoch !== epochs.current;
-      const told = isStale ? failure(resetMeanwhile(), newUuid()) : answer;
-      if (!isStale) await this.#note(call, told, begun, origin?.changed ?? []);
-      return told;
+      const shown = isStale ? failure(resetMeanwhile(), newUuid()) : answer;
+      if (!isStale) await this.#note(call, shown, begun, origin?.changed ?? []);
+      return shown;
     } finally {
       this.inFlight--;
     }
@@ -58,17 +60,25 @@ export class SeenCalls {
     const { epochs, ids, faults } = this.#parts;
     const { origin } = epochs;
     if (origin !== undefined) ids?.identify(origin, call.body);
-    if (this.#met.has(call)) return;
-    const met = applyApiFault(faults, call, true);
+    if (!this.#undecided.delete(call)) return;
+    const met = applyApiFault(faults, call);
     if (met === undefined) return;
     this.#met.set(call, met);
     if (isBefore(met)) throw stopped();
   };
 
   async #performed(call: SeenCall, perform: () => Promise<Response>): Promise<Response> {
-    const first = applyApiFault(this.#parts.faults, call, false);
-    if (first !== undefined) this.#met.set(call, first);
+    const { faults } = this.#parts;
+    const decide = (): void => {
+      const met = applyApiFault(faults, call);
+      if (met !== undefined) this.#met.set(call, met);
+    };
+    if (dependsOnBody(faults, call)) this.#undecided.add(call);
+    else decide();
+    const first = this.#met.get(call);
     const answer = first !== undefined && isBefore(first) ? undefined : await perform();
+    // The call was refused before its body was read.
+    if (this.#undecided.delete(call)) decide();
     const met = this.#met.get(call);
     if (met === undefined) return answer!;
     await delay(met.delayMs);

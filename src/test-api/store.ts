@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import type { Read } from "../platform/storage/storage.ts";
+import { TestFault } from "./test-fault.ts";
 
 /** Tables that are left out: of the node, of backups and of the database itself. */
 const inner = /^(?:meta|changes|change_head|nodes|node_rates|blob_place|kysely_|sqlite_)/;
@@ -13,6 +14,13 @@ export async function canonicalState(
   wanted?: readonly string[],
 ): Promise<Record<string, object[]>> {
   const tables = await read.introspection.getTables();
+  const shownTables = tables.map(({ name }) => name).filter((name) => !inner.test(name));
+  const unknown = wanted?.find((name) => !shownTables.includes(name));
+  if (unknown !== undefined)
+    throw new TestFault(
+      400,
+      `Expected tables of ${shownTables.toSorted().join(", ")} but received ${JSON.stringify(unknown)}`,
+    );
   const state: Record<string, object[]> = {};
   for (const { name } of tables.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     if (inner.test(name) || wanted?.includes(name) === false) continue;

@@ -10,6 +10,18 @@ export interface SavedTime {
   stoodMs: number;
 }
 
+/** A time as the control surface shows it. */
+export interface ShownTime {
+  now: string;
+  mode: ClockMode;
+}
+
+/** The time that a platform has if this state is restored. */
+export const shownTime = ({ mode, offsetMs, stoodMs }: SavedTime): ShownTime => ({
+  now: new Date(mode === "real" ? Date.now() + offsetMs : stoodMs).toISOString(),
+  mode,
+});
+
 /** The clock of a platform under test. It goes back only when a state is restored. */
 export class MovableClock {
   mode: ClockMode = "real";
@@ -19,7 +31,8 @@ export class MovableClock {
   #stoodMs = 0;
 
   /** Sets the platform's clock from now on, until `close`. */
-  open(startMs = Date.now()): void {
+  open(mode: ClockMode, startMs = Date.now()): void {
+    this.mode = mode;
     this.set(startMs);
     setTime(() => this.now());
   }
@@ -44,6 +57,10 @@ export class MovableClock {
 
   save(): SavedTime {
     return { mode: this.mode, offsetMs: this.#offsetMs, stoodMs: this.#stoodMs };
+  }
+
+  isAfter({ mode, offsetMs, stoodMs }: SavedTime): boolean {
+    return this.now() > (mode === "real" ? Date.now() + offsetMs : stoodMs);
   }
 
   restore({ mode, offsetMs, stoodMs }: SavedTime): void {

@@ -51,7 +51,7 @@ export class ApiClient {
   async tokenWith(
     names: readonly PermissionName[],
     accountId: string,
-    { zone, expires }: { zone?: string; expires?: Date },
+    { zone, expires }: { zone?: string | undefined; expires?: Date | undefined },
   ): Promise<string> {
     const groups = await this.groups();
     const wanted = names.map((name) => {

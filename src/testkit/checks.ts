@@ -28,9 +28,9 @@ export function checksOf(
     collect,
     async check() {
       await collect();
-      const told = pending;
+      const failures = pending;
       pending = [];
-      if (told.length > 0) throw new Error(told.join("\n"));
+      if (failures.length > 0) throw new Error(failures.join("\n"));
     },
   };
 }

@@ -12,11 +12,12 @@ export interface FaultSelection {
 
 /** A fault of the management API. Of several that match a call, the newest is tried first. */
 export interface InjectedFault extends FaultSelection {
-  /** The fault matches calls that meet all of these conditions. */
-  on: {
-    /** Ids of operations, as in openapi.json. */
+  /** The fault matches calls that meet all of these conditions; without conditions, all calls. */
+  on?: {
+    /** Ids of operations, as in openapi.json. Others are refused. */
     operation?: string | string[];
     method?: string;
+    /** The whole path. */
     path?: string;
     token?: string;
     /** The id of a zone that the path names. */

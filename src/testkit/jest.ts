@@ -1,5 +1,5 @@
-import { filePlatform } from "./file-platform.ts";
-import { matchers, story, type SelvedgeMatchers } from "./matchers.ts";
+import { filePlatform } from "./runners/file-platform.ts";
+import { matchers, story, type SelvedgeMatchers } from "./runners/matchers.ts";
 import type { Selvedge, StartOptions } from "./start-selvedge.ts";
 
 /*

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach } from "node:test";
-import { filePlatform } from "./file-platform.ts";
-import { matchers, story } from "./matchers.ts";
+import { filePlatform } from "./runners/file-platform.ts";
+import { matchers, story } from "./runners/matchers.ts";
 import type { Selvedge, StartOptions } from "./start-selvedge.ts";
 
 /*

@@ -1,5 +1,5 @@
 import { expect as baseExpect, test as base } from "@playwright/test";
-import { matchers, story } from "./matchers.ts";
+import { matchers, story } from "./runners/matchers.ts";
 import { startSelvedge, type Selvedge, type StartOptions } from "./start-selvedge.ts";
 
 /*

@@ -26,7 +26,10 @@ const runsMax = 10_000;
 const waitMsDefault = 5000;
 
 /** Watches the runs of a script, which need not exist yet. Keeps the latest 10,000 runs. */
-export async function watchScript(api: ApiClient, accountId: string, script: string): Promise<ScriptLogs> {
+export async function watchScript(
+  api: ApiClient,
+  { accountId, script, namespace }: { accountId: string; script: string; namespace: string | undefined },
+): Promise<ScriptLogs> {
   if (typeof WebSocket === "undefined")
     throw new Error(`Expected Node 22 or newer for logs(): Node ${process.versions.node} has no WebSocket`);
   const tails = `/accounts/${accountId}/workers/tails`;
@@ -36,7 +39,7 @@ export async function watchScript(api: ApiClient, accountId: string, script: str
   const arrived = new EventTarget();
   socket.addEventListener("message", ({ data }: { data: unknown }) => {
     const run = JSON.parse(String(data)) as LoggedRun;
-    if (run.scriptName !== script || run.dispatchNamespace !== undefined) return;
+    if (run.scriptName !== script || run.dispatchNamespace !== namespace) return;
     runs.push(run);
     if (runs.length > runsMax) runs.shift();
     arrived.dispatchEvent(new Event("run"));

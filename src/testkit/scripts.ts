@@ -33,6 +33,12 @@ export interface DrivenScript {
   logs(): Promise<ScriptLogs>;
 }
 
+/** The account of a script, and the dispatch namespace of a customer's script. */
+export interface ScriptPlace {
+  accountId?: string;
+  namespace?: string;
+}
+
 /** The platform that runs a script, and the account of tests that name none. */
 export interface ScriptPlatform {
   control: ControlClient;
@@ -40,10 +46,15 @@ export interface ScriptPlatform {
   accountId: string;
 }
 
-export function scriptOf(platform: ScriptPlatform, name: string, accountId?: string): DrivenScript {
+export function drivenScript(
+  platform: ScriptPlatform,
+  name: string,
+  { accountId, namespace }: ScriptPlace = {},
+): DrivenScript {
   const { control, api } = platform;
-  const account = accountId === undefined ? "" : `?account=${accountId}`;
-  const path = (what: string): string => `/scripts/${encodeURIComponent(name)}/${what}${account}`;
+  const place = Object.entries({ account: accountId, namespace }).filter(([, value]) => value !== undefined);
+  const query = String(new URLSearchParams(place as [string, string][]));
+  const path = (what: string): string => `/scripts/${encodeURIComponent(name)}/${what}?${query}`;
   return {
     fetch: async (url, init) => fetchThrough(control, path("fetch"), new Request(url, init)),
     scheduled: async ({ cron, scheduledTime } = {}) =>
@@ -59,7 +70,8 @@ export function scriptOf(platform: ScriptPlatform, name: string, accountId?: str
           ...(timestamp === undefined ? {} : { timestamp: timestamp.toISOString() }),
         })),
       }),
-    logs: async () => watchScript(api, accountId ?? platform.accountId, name),
+    logs: async () =>
+      watchScript(api, { accountId: accountId ?? platform.accountId, script: name, namespace }),
   };
 }
 

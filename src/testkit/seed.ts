@@ -47,10 +47,18 @@ export interface SeedScript {
   object_classes?: string[];
 }
 
-/** The content with which a platform starts. It has no ids: resources refer to each other by name. */
-export interface Seed {
-  /** The folder of the named files. Default: the folder of the seed file; for an object, the working folder. */
-  folder?: string;
+/** A token of a seed, in its account or in one zone of it. */
+export interface SeedToken {
+  /** Names of permission groups, such as "DNS Write". */
+  permissions: string[];
+  /** The name of the zone. */
+  zone?: string;
+  /** How long the token is valid from the start on, such as "1 hour". Default: without an end. */
+  expires?: string;
+}
+
+/** The content of an account. It has no ids: resources refer to each other by name. */
+export interface SeedContent {
   zones?: Record<string, SeedZone>;
   scripts?: Record<string, SeedScript>;
   /** For each namespace: values by key, or a folder with a file for each key. Values other than text are stored as JSON. */
@@ -61,6 +69,15 @@ export interface Seed {
   /** Files of images, by image id. */
   images?: Record<string, string>;
   workflows?: Record<string, { script: string; class: string; schedules?: string[] }>;
+  /** Tokens by name. `tokens` of the platform, or of the account, has their values. */
+  tokens?: Record<string, SeedToken>;
+}
+
+/** The content with which a platform starts: that of the owner's account, and other accounts by name. */
+export interface Seed extends SeedContent {
+  /** The folder of the named files. Default: the folder of the seed file; for an object, the working folder. */
+  folder?: string;
+  accounts?: Record<string, SeedContent>;
 }
 
 /** Returns the seed unchanged: gives a seed in a file of its own the right type. */

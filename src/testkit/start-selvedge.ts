@@ -6,14 +6,15 @@ import { join, resolve } from "node:path";
 import { ApiClient } from "./api-client.ts";
 import { PlatformProcess, type PlatformSettings, type ReadyPlatform } from "./child.ts";
 import { checksOf, type Checks } from "./checks.ts";
-import { clockOf } from "./clock.ts";
+import { clockOf, durationMsOf, type Duration, type TestClock } from "./clock.ts";
 import { ControlClient } from "./control-client.ts";
 import { edgeFetch } from "./edge-fetch.ts";
 import { faultsOf } from "./faults.ts";
 import { journalOf } from "./journal.ts";
 import { outboundOf } from "./outbound.ts";
-import { scriptOf, type ScriptPlatform } from "./scripts.ts";
+import { drivenScript, type ScriptPlatform } from "./scripts.ts";
 import type { Seed } from "./seed.ts";
+import { seededAccess, tokenVariables, type SeededAccess } from "./seeded-access.ts";
 import type { Selvedge } from "./selvedge.ts";
 import { introspectWorkflow, introspectWorkflowInstance } from "./workflows.ts";
 
@@ -37,9 +38,17 @@ export type {
 } from "./faults.ts";
 export type { ApiCall as Call, CallFilter, CallJournal } from "./journal.ts";
 export type { AnswerOutbound, OutboundControl as Outbound, OutboundRequest } from "./outbound.ts";
-export { defineSeed, type Seed, type SeedRecord, type SeedScript, type SeedZone } from "./seed.ts";
+export {
+  defineSeed,
+  type Seed,
+  type SeedContent,
+  type SeedRecord,
+  type SeedScript,
+  type SeedToken,
+  type SeedZone,
+} from "./seed.ts";
 export type { LoggedRun, ScriptLogs } from "./script-logs.ts";
-export type { BatchOutcome, DrivenScript, EventOutcome, TestMessage } from "./scripts.ts";
+export type { BatchOutcome, DrivenScript, EventOutcome, ScriptPlace, TestMessage } from "./scripts.ts";
 export type {
   WorkflowAttempt,
   WorkflowInstanceIntrospector,
@@ -49,7 +58,7 @@ export type {
   WorkflowStatus,
   WorkflowStepName,
 } from "./workflows.ts";
-export type { PermissionName, Selvedge, TestAccount } from "./selvedge.ts";
+export type { PermissionName, SeededAccount, Selvedge, TestAccount } from "./selvedge.ts";
 
 /** How a platform starts. */
 export interface StartOptions {
@@ -92,6 +101,11 @@ const defaults = {
  * platform if it does not become ready.
  */
 export async function startSelvedge(options: StartOptions = {}): Promise<Selvedge> {
+  return start(options);
+}
+
+/** `access`: of the platform whose state is forked, since the state has no values of tokens. */
+async function start(options: StartOptions, access?: SeededAccess): Promise<Selvedge> {
   const { settings = {}, timeoutMs = 30_000 } = options;
   const seed = String(options.seed ?? randomBytes(6).toString("hex"));
   const folder = mkdtempSync(join(tmpdir(), "selvedge-start-"));
@@ -105,6 +119,7 @@ export async function startSelvedge(options: StartOptions = {}): Promise<Selvedg
     readyFile,
     testSeed: seed,
     ...(options.now === undefined ? {} : { testNow: new Date(options.now).toISOString() }),
+    ...(options.clock === undefined ? {} : { testClock: options.clock }),
     ...(options.state === undefined ? {} : { testState: stateFile(options.state, folder) }),
   });
   const stop = async (): Promise<void> => {
@@ -112,13 +127,10 @@ export async function startSelvedge(options: StartOptions = {}): Promise<Selvedg
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const ready = await child.ready(readyFile, timeoutMs);
+    const ready = { ...(await child.ready(readyFile, timeoutMs)), ...access };
     const platform = describe(ready, { ...options, seed }, token, stop);
     const { outbound: mode = "block" } = options;
     await new ControlClient(ready.control).json("PUT", "/outbound", { mode });
-    if (options.clock === "frozen") await platform.clock.freeze();
-    if (options.clock === "skip") await platform.clock.skip();
-    if (options.clock !== undefined) await platform.snapshot("start");
     return platform;
   } catch (error) {
     await stop();
@@ -147,6 +159,7 @@ function environmentFor(ready: ReadyPlatform, token: string): Record<string, str
     SELVEDGE_CONTROL_URL: ready.control.url,
     SELVEDGE_CONTROL_TOKEN: ready.control.token,
     ...(ready.tls_authority === null ? {} : { NODE_EXTRA_CA_CERTS: ready.tls_authority }),
+    ...tokenVariables(ready.tokens),
   };
 }
 
@@ -162,7 +175,9 @@ function describe(
   const control = new ControlClient(ready.control);
   const api = new ApiClient(ready.api, token);
   const env = environmentFor(ready, token);
+  const { tokens = {}, accounts = {} } = ready;
   const calls = journalOf(control);
+  const clock = clockOf(control);
   const outbound = outboundOf(control, options.outbound ?? "block");
   const checks = checksOf(calls, outbound, options.onUnknown === "fail");
   const host = hostname.replace(/^\[|\]$/g, "");
@@ -188,9 +203,10 @@ function describe(
     token,
     ca,
     env,
+    ...seededAccess(ready, env),
     seed: options.seed,
     control: ready.control,
-    clock: clockOf(control),
+    clock,
     faults: faultsOf(control),
     calls,
     outbound,
@@ -199,12 +215,19 @@ function describe(
     dig: async (name, type = "A") => dig(ready.dns, name, type),
     ...codeMethods({ control, api, accountId: ready.account_id }),
     account: async (name = "Test") => api.account(name, env),
-    tokenWith: async (can, where = {}) => api.tokenWith(can, ready.account_id, where),
-    ...stateMethods(control, options, token, { checks, outbound }),
+    client: (official, apiToken = token) => new official({ baseURL: ready.api, apiToken }),
+    tokenWith: async (can, { zone, expires } = {}) =>
+      api.tokenWith(can, ready.account_id, { zone, expires: await expiryOf(expires, clock) }),
+    ...stateMethods(control, options, token, { checks, outbound, access: { tokens, accounts } }),
     close,
     [Symbol.asyncDispose]: close,
   };
 }
+
+const expiryOf = async (expires: Date | Duration | undefined, clock: TestClock): Promise<Date | undefined> =>
+  expires === undefined || expires instanceof Date
+    ? expires
+    : new Date((await clock.now()).getTime() + durationMsOf(expires));
 
 function codeMethods(
   platform: ScriptPlatform,
@@ -220,10 +243,10 @@ function codeMethods(
 > {
   const { control } = platform;
   return {
-    script: (name, account) => scriptOf(platform, name, account),
-    fetchScript: async (name, url, init) => scriptOf(platform, name).fetch(url, init),
-    runScheduled: async (name, event) => scriptOf(platform, name).scheduled(event),
-    sendQueueBatch: async (name, queue, messages) => scriptOf(platform, name).queue(queue, messages),
+    script: (name, of) => drivenScript(platform, name, of),
+    fetchScript: async (name, url, init) => drivenScript(platform, name).fetch(url, init),
+    runScheduled: async (name, event) => drivenScript(platform, name).scheduled(event),
+    sendQueueBatch: async (name, queue, messages) => drivenScript(platform, name).queue(queue, messages),
     introspectWorkflow: async (name, account) => introspectWorkflow(control, name, account),
     introspectWorkflowInstance: async (name, id, account) =>
       introspectWorkflowInstance(control, name, id, account),
@@ -231,15 +254,20 @@ function codeMethods(
   };
 }
 
+interface ClockState {
+  now: string;
+  mode: NonNullable<StartOptions["clock"]>;
+}
+
 function stateMethods(
   control: ControlClient,
   options: StartOptions & { seed: string },
   token: string,
-  { checks, outbound }: { checks: Checks; outbound: { forget(): void } },
-): Pick<Selvedge, "reset" | "snapshot" | "restore" | "save" | "fork" | "state"> {
+  { checks, outbound, access }: { checks: Checks; outbound: { forget(): void }; access: SeededAccess },
+): Pick<Selvedge, "reset" | "snapshot" | "removeSnapshot" | "restore" | "save" | "fork" | "state"> {
   const nameOf = (name: string): string => `/snapshots/${encodeURIComponent(name)}`;
-  const save = async (file: string): Promise<void> => {
-    writeFileSync(file, await control.bytes("/file"), { mode: 0o600 });
+  const saveFrom = async (path: string, file: string): Promise<void> => {
+    writeFileSync(file, await control.bytes(path), { mode: 0o600 });
   };
   return {
     async reset() {
@@ -248,16 +276,19 @@ function stateMethods(
       outbound.forget();
     },
     snapshot: async (name) => control.json("PUT", nameOf(name)),
+    removeSnapshot: async (name) => control.json("DELETE", nameOf(name)),
     restore: async (name) => control.json("POST", `${nameOf(name)}/restore`),
-    save,
-    async fork() {
+    save: async (file) => saveFrom("/file", file),
+    async fork(snapshot) {
       const folder = mkdtempSync(join(tmpdir(), "selvedge-fork-"));
       const file = join(folder, "state");
       try {
-        await save(file);
-        const { now } = await control.json<{ now: string }>("GET", "/clock");
+        const [content, time] =
+          snapshot === undefined ? ["/file", "/clock"] : [`${nameOf(snapshot)}/file`, nameOf(snapshot)];
+        await saveFrom(content, file);
+        const { now, mode } = await control.json<ClockState>("GET", time);
         const settings = { ...options.settings, apiToken: token };
-        return await startSelvedge({ ...options, now, settings, state: file });
+        return await start({ ...options, now, clock: mode, settings, state: file }, access);
       } finally {
         rmSync(folder, { recursive: true, force: true });
       }

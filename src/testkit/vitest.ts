@@ -1,5 +1,5 @@
 import { expect, test as base } from "vitest";
-import { matchers, story, type SelvedgeMatchers } from "./matchers.ts";
+import { matchers, story, type SelvedgeMatchers } from "./runners/matchers.ts";
 import { startSelvedge, type Selvedge, type StartOptions } from "./start-selvedge.ts";
 
 /*
@@ -15,9 +15,12 @@ declare module "vitest" {
 
 expect.extend(matchers);
 
+/** Time limit of the start, which does not count for the first test: on a busy machine it may exceed Vitest's default. */
+const startTimeoutMs = 60_000;
+
 /** `test` with the fixture `edge`: a platform for each file, which is reset before each test. */
-export const testWith = (options: StartOptions = {}) =>
-  base
+export const testWith = (options: StartOptions = {}) => {
+  const test = base
     // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of fixtures from the pattern
     .extend("platform", { scope: "file" }, async ({}, { onCleanup }): Promise<Selvedge> => {
       const platform = await startSelvedge(options);
@@ -26,16 +29,19 @@ export const testWith = (options: StartOptions = {}) =>
     })
     .extend("edge", async ({ platform, onTestFailed }, { onCleanup }): Promise<Selvedge> => {
       await platform.reset();
-      let told = "";
+      let report = "";
       onTestFailed(() => {
-        process.stderr.write(`${told}\n`);
+        process.stderr.write(`${report}\n`);
       });
       onCleanup(async () => {
-        told = await story(platform);
+        report = await story(platform);
         await platform.check();
       });
       return platform;
     });
+  test.beforeEach(async ({ platform }) => platform, startTimeoutMs);
+  return test;
+};
 
 export const test = testWith();
 export { expect };

@@ -28,7 +28,7 @@ export interface BindingType<Fields extends z.ZodRawShape = z.ZodRawShape> {
 export const bindingType = <Fields extends z.ZodRawShape>(type: BindingType<Fields>): BindingType<Fields> =>
   type;
 
-/** A text that a script sees, in bytes up to the public service's limit. */
+/** A text that a script sees, in characters. The public service has the same number of bytes as its limit. */
 export const secretText = sensitive(z.string().max(5 * 1024));
 /** An id from outside, in a form that may be looked up. */
 export const idText = z.string().regex(/^[\w-]{1,64}$/);

@@ -9,7 +9,7 @@ import type { BindingRegistry } from "./binding-registry.ts";
 import { cellOf } from "./runtime/script-cache.ts";
 
 const startupCpuMs = 1000;
-const answerBytesMax = 1024;
+const responseBytesMax = 1024;
 
 /** Runs the code of a new version until it waits for requests, before it is deployed. */
 export class Startup {
@@ -37,7 +37,7 @@ export class Startup {
           metadata: { entrypoint: "Control" },
           body: null,
         },
-        answer: { response: new CollectedResponse(answerBytesMax), headers: (raw) => [...raw] },
+        answer: { response: new CollectedResponse(responseBytesMax), headers: (raw) => [...raw] },
         hooks: () => {
           startedAt = performance.now(); // set again when a cell is available
           return { fetch: (_url, _request, response) => response.writeHead(403).end() };

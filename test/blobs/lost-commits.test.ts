@@ -32,7 +32,7 @@ async function losing(statement: string, send: () => Promise<Answered>): Promise
   expect([status, headers.get("retry-after"), loss.isLost]).toEqual([503, "5", true]);
 }
 
-it("a large value", async () => {
+it("a large value keeps its bytes", async () => {
   const { id } = (await call("POST", `${base}/storage/kv/namespaces`, { title: "lost" })).result as {
     id: string;
   };
@@ -43,7 +43,7 @@ it("a large value", async () => {
   expect([status, text === value]).toEqual([200, true]);
 });
 
-it("an image", async () => {
+it("an image keeps its bytes", async () => {
   const form = new FormData();
   form.set("id", "lost");
   form.set("file", new File([new Uint8Array(await pngOf(fourColors(8, 8)))], "a.png"));
@@ -51,7 +51,7 @@ it("an image", async () => {
   expect((await call("GET", `${base}/images/v1/lost/blob`)).status).toBe(200);
 });
 
-it("an asset", async () => {
+it("an asset keeps its bytes", async () => {
   const content = randomBytes(1000);
   const hash = createHash("sha256").update(content).digest("hex").slice(0, 32);
   const open = async (): Promise<{ jwt: string; buckets: string[][] }> =>

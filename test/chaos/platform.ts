@@ -4,7 +4,7 @@ import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Ready } from "../../src/server.ts";
+import type { Ready } from "../../src/ready.ts";
 import { freePort } from "../helpers/free-port.ts";
 import { startPostgres, type TestPostgres } from "../helpers/postgres.ts";
 import { ownerToken } from "../helpers/server.ts";
@@ -152,7 +152,7 @@ export async function startPlatform(
   parent = mkdtempSync(join(tmpdir(), "selvedge-chaos-")),
 ): Promise<Platform> {
   const child = fork(join(import.meta.dirname, "store-process.ts"), { stdio: "inherit" });
-  const [told] = (await once(child, "message")) as [
+  const [storeAccess] = (await once(child, "message")) as [
     { url: string; accessKeyId: string; secretAccessKey: string },
   ];
   const postgres = await startPostgres();
@@ -164,9 +164,9 @@ export async function startPlatform(
     SELVEDGE_LOG_LEVEL: "warn",
     SELVEDGE_DATABASE_URL: databaseUrl,
     SELVEDGE_DATABASE_TIMEOUT_SECONDS: String(callMsMax / 1000 - 2),
-    SELVEDGE_BLOB_URL: told.url,
-    SELVEDGE_BLOB_ACCESS_KEY_ID: told.accessKeyId,
-    SELVEDGE_BLOB_SECRET_ACCESS_KEY: told.secretAccessKey,
+    SELVEDGE_BLOB_URL: storeAccess.url,
+    SELVEDGE_BLOB_ACCESS_KEY_ID: storeAccess.accessKeyId,
+    SELVEDGE_BLOB_SECRET_ACCESS_KEY: storeAccess.secretAccessKey,
     SELVEDGE_BLOB_CACHE_MEGABYTES: "16",
     SELVEDGE_DELIVERY_URL: "http://images.chaos.localhost",
     SELVEDGE_PRIVATE_NETWORKS: "all",

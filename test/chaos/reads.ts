@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { decode, encode } from "dns-packet";
-import { exchange } from "../name-server/ask.ts";
+import { exchangeDatagram } from "../name-server/ask.ts";
 import { ownerToken } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 import type { ChaosNode } from "./platform.ts";
 import type { Channel, Seen } from "./thing.ts";
 
@@ -56,7 +56,7 @@ export function recordsOf(
     name: "DNS",
     async read({ ready }) {
       const question = encode({ type: "query", id: 4711, questions: [{ name, type }] });
-      const message = await exchange(Number(ready.dns.split(":").at(-1)), question, readMsMax);
+      const message = await exchangeDatagram(Number(ready.dns.split(":").at(-1)), question, readMsMax);
       if (message === undefined) return undefined;
       const { answers = [] } = decode(message);
       const rcode = message.readUInt16BE(2) & 15;
@@ -79,7 +79,7 @@ export function visitSeen(
     async read({ ready }) {
       const late = AbortSignal.timeout(readMsMax);
       const { status, body } = await Promise.race([
-        visit(ready.edge, host, path),
+        requestEdge(ready.edge, host, path),
         new Promise<never>((_, reject) => late.addEventListener("abort", () => reject(late.reason as Error))),
       ]);
       if (status === 200) return saying(body);

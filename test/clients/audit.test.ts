@@ -176,7 +176,7 @@ describe("version 2", () => {
 
 describe("version 1", () => {
   it("walks the account's and the user's pages", async () => {
-    await client.user.edit({ first_name: "Ada" });
+    await client.user.edit({ first_name: "First" });
     const ofAccount = await Array.fromAsync(client.auditLogs.list({ account_id, per_page: 4 }));
     const ofUser = await Array.fromAsync(client.user.auditLogs.list({ per_page: 3 }));
     expect(ofAccount.map(({ id }) => id)).toEqual((await entries()).map(({ id }) => id));

@@ -8,7 +8,7 @@ import { auditOperations } from "../../src/control/audit/api.ts";
 import { assetOperations } from "../../src/workers/assets/uploads/api.ts";
 import { assetListOperations } from "../../src/workers/assets/uploads/api-list.ts";
 import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
-import { usageOperation } from "../../src/workers/dispatch/api-usage.ts";
+import { usageOperations } from "../../src/workers/dispatch/api-usage.ts";
 import { namespaceOperations } from "../../src/workers/objects/api.ts";
 import { objectOperations } from "../../src/workers/objects/api-object.ts";
 import { d1Operations } from "../../src/products/d1/api.ts";
@@ -52,7 +52,7 @@ const calledElsewhere = new Set<Operation>([
   ...assetListOperations,
   ...scriptOperations,
   ...dispatchOperations,
-  usageOperation,
+  ...usageOperations,
   ...namespaceOperations,
   ...objectOperations,
   ...kvOperations,
@@ -80,8 +80,8 @@ afterAll(() => server.close(1000));
 type Loose = never;
 
 it("the client calls operations on the user, accounts and memberships", async () => {
-  expect((await client.user.edit({ first_name: "Ada" })) as object).toMatchObject({ first_name: "Ada" });
-  expect(await client.user.get()).toMatchObject({ first_name: "Ada" });
+  expect((await client.user.edit({ first_name: "First" })) as object).toMatchObject({ first_name: "First" });
+  expect(await client.user.get()).toMatchObject({ first_name: "First" });
   const account = await client.accounts.create({ name: "Second", type: "standard" });
   expect((await Array.fromAsync(client.accounts.list())).length).toBe(2);
   expect(await client.accounts.get({ account_id: account.id })).toEqual(account);

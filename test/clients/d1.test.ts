@@ -269,7 +269,7 @@ describe("imports and exports", () => {
   });
 });
 
-it("tells the present bookmark, and refuses time travel by name", async () => {
+it("returns the present bookmark, and refuses time travel by name", async () => {
   const { bookmark } = await client.d1.database.timeTravel.getBookmark(id, { account_id });
   await query("insert into t values (9, 'nine')");
   const later = await client.d1.database.timeTravel.getBookmark(id, { account_id });

@@ -1,7 +1,7 @@
 import { NotFoundError, type Cloudflare } from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
-import { usageOperation } from "../../src/workers/dispatch/api-usage.ts";
+import { usageOperations } from "../../src/workers/dispatch/api-usage.ts";
 import { operations } from "../../src/capabilities.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
@@ -79,6 +79,7 @@ it("scripts are uploaded, read, listed with pages and tags, and deleted", async 
   const page = await list("?page=2&per_page=2");
   expect([names(page), page.result_info]).toMatchObject([["c"], { total_count: 3, total_pages: 2 }]);
   expect(names(await list("?tags=free:yes"))).toEqual(["a", "b"]);
+  expect(names(await list("?tags=free:yes&name=B"))).toEqual(["b"]);
   expect(names(await list("?tags=free:yes,eu:no"))).toEqual(["b"]);
   expect(await scripts.delete("a", { account_id, dispatch_namespace })).toBeNull();
   const gone = scripts.get("a", { account_id, dispatch_namespace });
@@ -156,9 +157,15 @@ it("the usage of a namespace is empty before its customers run", async () => {
     result: [],
     result_info: { total_count: 0 },
   });
+  await put("idle");
+  const usage = `${base}/${dispatch_namespace}/scripts/idle/usage`;
+  expect(await client.get(usage)).toMatchObject({ result: { requests: 0, faults: 0, last_fault: null } });
+  await expect(client.get(usage.replace("idle", "gone"))).rejects.toMatchObject({
+    errors: [{ code: 10092 }],
+  });
 });
 
 it("every operation has been called", () => {
-  const wanted = [...dispatchOperations, usageOperation].map(({ id }) => id);
+  const wanted = [...dispatchOperations, ...usageOperations].map(({ id }) => id);
   expect(wanted.filter((id) => !called.has(id))).toEqual([]);
 });

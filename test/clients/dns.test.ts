@@ -29,9 +29,9 @@ it("enables and disables the signing of a zone", async () => {
   expect(signed).toMatchObject({ status: "pending", flags: 257, algorithm: "13", digest_type: "2" });
   expect(signed.ds).toBe(`answers.example. 3600 IN DS ${signed.key_tag} 13 2 ${signed.digest}`);
   // Under the static policy, the parent counts as updated.
-  await expect.poll(async () => (await dnssec.get({ zone_id })).status, { timeout: 20_000 }).toBe("active");
+  await expect.poll(async () => (await dnssec.get({ zone_id })).status).toBe("active");
   expect(await dnssec.edit({ zone_id, status: "disabled" })).toMatchObject({ status: "pending-disabled" });
-  await expect.poll(async () => (await dnssec.get({ zone_id })).status, { timeout: 20_000 }).toBe("disabled");
+  await expect.poll(async () => (await dnssec.get({ zone_id })).status).toBe("disabled");
   await dnssec.delete({ zone_id });
   expect(await dnssec.get({ zone_id })).toMatchObject({ status: "disabled", modified_on: null });
 });
@@ -74,11 +74,17 @@ it("manages the outgoing transfer of a zone", async () => {
   expect(await peers.get(peer.id, { account_id })).toEqual(peer);
   expect(await Array.fromAsync(peers.list({ account_id }))).toEqual([peer]);
 
+  const transfers = async (): Promise<unknown> => {
+    const answer: { result: unknown } = await client.get(`/zones/${zone_id}/edge/transfers`);
+    return answer.result;
+  };
+  expect(await transfers()).toEqual({ outgoing: null });
   const given = await outgoing.create({ zone_id, name: "answers.example", peers: [] });
   expect(given).toMatchObject({ id: zone_id, peers: [], last_transferred_time: null });
   const changed = await outgoing.update({ zone_id, name: "answers.example", peers: [peer.id] });
   expect(await outgoing.get({ zone_id })).toEqual(changed);
   expect(await outgoing.status.get({ zone_id })).toBe("Disabled");
+  expect(await transfers()).toEqual({ outgoing: { ...changed, status: "Disabled" } });
   expect(await outgoing.enable({ zone_id, body: {} } as never)).toBe("Enabled");
   expect(await outgoing.forceNotify({ zone_id, body: {} } as never)).toBe("OK");
   expect(await outgoing.disable({ zone_id, body: {} } as never)).toBe("Disabled");

@@ -7,7 +7,7 @@ import { roles, type Role } from "../../src/control/accounts/roles.ts";
 import { operations } from "../../src/capabilities.ts";
 import { permissionGroups } from "../../src/control/access/permissions.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
-import { ownerToken, startTestServer, type Answer, type TestServer } from "../helpers/server.ts";
+import { ownerToken, startTestServer, type ApiResponse, type TestServer } from "../helpers/server.ts";
 
 /** Members and roles: members have exactly the permissions of their roles. */
 let server: TestServer;
@@ -58,7 +58,7 @@ async function join(role: string, email?: string, account?: string): Promise<Acc
   const { invitation } = await invite(role, email, account);
   return (await post<Accepted>(invitation.url)).result;
 }
-const as = async (token: string, method: string, path: string, body?: unknown): Promise<Answer> =>
+const as = async (token: string, method: string, path: string, body?: unknown): Promise<ApiResponse> =>
   server.call(method, path, body, { authorization: `Bearer ${token}` });
 const clientOf = (apiToken: string): Cloudflare =>
   recordingClient(server, operations, { apiToken, called }).client;

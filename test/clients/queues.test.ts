@@ -157,7 +157,7 @@ it("moves pulled messages to the dead letter queue once their retries are used u
   const backlog = async (queue: string) =>
     (await client.queues.getMetrics(queue, { account_id })).backlog_count;
   expect([await backlog(id), await backlog(letters)]).toEqual([1, 1]);
-  await vi.waitFor(async () => expect(await backlog(id)).toBe(0), { timeout: 20_000, interval: 50 });
+  await vi.waitFor(async () => expect(await backlog(id)).toBe(0), { interval: 50 });
   const { messages: dead } = await messages.pull(letters, { account_id, batch_size: 10 });
   expect(dead!.map(({ body, attempts }) => [body, attempts])).toEqual([
     ["given back", 1],

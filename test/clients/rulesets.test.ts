@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, expect, it, onTestFinished } from "vitest";
 import { startTestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 
 const server = await startTestServer();
 afterAll(() => server.close(1000));
@@ -27,7 +27,7 @@ it("an origin rule sends requests of a proxied record to another port", async ()
     rules: [{ action: "route", expression: "true", action_parameters: { origin: { port } } }],
   })) as { id: string };
   expect(await client.rulesets.phases.get("http_request_origin", { zone_id })).toEqual(ruleset);
-  const answer = await visit(server.ready.edge, "www.origin.example");
+  const answer = await requestEdge(server.ready.edge, "www.origin.example");
   expect(answer.body).toBe("hello from www.origin.example");
   await client.rulesets.phases.update("http_request_origin", {
     zone_id,
@@ -40,10 +40,10 @@ it("an origin rule sends requests of a proxied record to another port", async ()
       },
     ],
   });
-  expect((await visit(server.ready.edge, "www.origin.example", "/app/x")).body).toBe(
+  expect((await requestEdge(server.ready.edge, "www.origin.example", "/app/x")).body).toBe(
     "hello from app.internal",
   );
-  expect((await visit(server.ready.edge, "www.origin.example", "/other")).status).toBe(521);
+  expect((await requestEdge(server.ready.edge, "www.origin.example", "/other")).status).toBe(521);
   const misspelt = client.rulesets.phases.update("http_request_origin", {
     zone_id,
     rules: [{ action: "route", expression: 'http.hots eq "x"', action_parameters: { origin: { port } } }],

@@ -94,7 +94,7 @@ it("certificate packs are ordered, read and deleted", async () => {
   expect(await certificatePacks.quota.get({ zone_id })).toMatchObject({ advanced: { used: 1 } });
   const packs = () => Array.fromAsync(certificatePacks.list({ zone_id, status: "all" }));
   await expect
-    .poll(async () => (await packs()).map(({ type }) => type).toSorted(), { timeout: 20_000 })
+    .poll(async () => (await packs()).map(({ type }) => type).toSorted())
     .toEqual(["advanced", "universal"]);
   expect(await certificatePacks.edit(made.id, { zone_id })).toMatchObject({ id: made.id });
   const found = await client.ssl.verification.get({ zone_id });
@@ -111,7 +111,7 @@ it("certificate packs are ordered, read and deleted", async () => {
   const { settings } = client.ssl.universal;
   expect(await settings.edit({ zone_id, enabled: false })).toEqual({ enabled: false });
   expect(await settings.get({ zone_id })).toEqual({ enabled: false });
-  await expect.poll(packs, { timeout: 20_000 }).toEqual([]);
+  await expect.poll(packs).toEqual([]);
 });
 
 it.each<[hosts: string[], method: "txt" | "http"]>([

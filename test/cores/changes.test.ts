@@ -12,7 +12,7 @@ const wait = { timeout: 30_000 };
 let cores: Cores;
 beforeAll(async () => {
   cores = await startCores(edges, ["--edge-tls-listen", "127.0.0.1:0"]);
-}, 120_000);
+});
 afterAll(() => cores[Symbol.asyncDispose]());
 
 /** The answers of requests on connections of their own, so that every edge process takes some. */

@@ -241,14 +241,12 @@ async function inZones(cores: Cores, outside: Outside): Promise<void> {
     },
   ];
   await createZone(server.ready.api, "snippets.example", outside.port, snippets, coresToken);
-  await cores.call(
-    "POST",
-    `/zones/${await calls.createZone("routed.example", outside.port)}/workers/routes`,
-    {
-      pattern: "routed.example/script*",
-      script: "routed",
-    },
-  );
+  const routed = await calls.createZone("routed.example", outside.port);
+  await cores.call("POST", `/zones/${routed}/workers/routes`, {
+    pattern: "routed.example/script*",
+    script: "routed",
+  });
+  await cores.call("PATCH", `/zones/${routed}/settings/transformations`, { value: "on" });
   await calls.deploy(
     "routed",
     module(`
@@ -275,9 +273,9 @@ async function deploySockets(cores: Cores): Promise<void> {
     if (request.headers.get("upgrade") === null) {
       const { webSocket } = await fetch(request.url, { headers: { upgrade: "websocket" } });
       webSocket.accept();
-      const heard = new Promise((resolve) => webSocket.addEventListener("message", ({ data }) => resolve(data)));
+      const received = new Promise((resolve) => webSocket.addEventListener("message", ({ data }) => resolve(data)));
       webSocket.send("echo");
-      return new Response(await heard);
+      return new Response(await received);
     }
     const page = await (await fetch(request.url)).text();
     const [client, server] = Object.values(new WebSocketPair());

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { startPostgres, type TestPostgres } from "../helpers/postgres.ts";
 import { ask, startCores, visitAllTheTime, type Cores } from "./cores.ts";
 
-const wait = { timeout: 30_000, interval: 50 };
+const wait = { interval: 50 };
 
 let postgres: TestPostgres;
 let url: string;
@@ -11,7 +11,7 @@ beforeAll(async () => {
   postgres = await startPostgres();
   url = await postgres.createDatabase();
   cores = await start();
-}, 120_000);
+});
 afterAll(async () => {
   await cores[Symbol.asyncDispose]();
   await postgres.stop();

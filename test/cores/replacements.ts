@@ -41,8 +41,8 @@ export async function replaceUnderLoad(
     for (const code of await Promise.all(closing)) closed.set(code, (closed.get(code) ?? 0) + 1);
     const isOver = await becomes(() => {
       const now = processesOf(cores);
-      const said = cores.server.stderr().split("every process was replaced").length - 1;
-      return said === round && now.length === old.size && !now.some((pid) => old.has(pid));
+      const replacements = cores.server.stderr().split("every process was replaced").length - 1;
+      return replacements === round && now.length === old.size && !now.some((pid) => old.has(pid));
     });
     if (!isOver) unreplaced += 1;
   }

@@ -6,14 +6,14 @@ import { cellPids } from "../runtime/cell-processes.ts";
 import { startCores, visitAllTheTime, type Cores } from "./cores.ts";
 import { changeVersions } from "./versions.ts";
 
-const wait = { timeout: 30_000, interval: 50 };
+const wait = { interval: 50 };
 const answering = (text: string): string => `export default { fetch: () => new Response("${text}") }`;
 const looping = "export default { fetch() { for (;;) {} } }";
 
 let cores: Cores;
 beforeAll(async () => {
   cores = await startCores(2, ["--script-cpu-ms", "200"]);
-}, 120_000);
+});
 afterAll(() => cores[Symbol.asyncDispose]());
 
 /** The processes of cells below edge processes, by the edge process. */

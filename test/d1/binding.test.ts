@@ -4,7 +4,7 @@ import { startHosting, type Hosting } from "../runtime/platform.ts";
 
 /** The D1 binding of a script, which is workerd's own client, on databases of this platform. */
 const code = `
-const tell = async (work) => {
+const outcomeOf = async (work) => {
   try { return await work(); }
   catch (error) { return { error: error.message, cause: error.cause?.message }; }
 };
@@ -19,7 +19,7 @@ const cases = {
   bool: (db) => db.prepare("select ? as yes, ? as no").bind(true, false).first(),
   first: async (db) => [
     await db.prepare("select name from t").first(), await db.prepare("select name from t").first("name"),
-    await db.prepare("select name from t where 0").first(), await tell(() => db.prepare("select name from t").first("x")),
+    await db.prepare("select name from t where 0").first(), await outcomeOf(() => db.prepare("select name from t").first("x")),
   ],
   raw: async (db) => [
     await db.prepare("select id, name from t").raw(), await db.prepare("select id, name from t").raw({ columnNames: true }),
@@ -33,35 +33,35 @@ const cases = {
     db.prepare("select x from u order by x"), db.prepare("select changes() as n"),
   ])).map(({ results }) => results),
   rollback: async (db) => [
-    await tell(() => db.batch([db.prepare("insert into u values (99)"), db.prepare("insert into t values (7, 'x', null)")])),
+    await outcomeOf(() => db.batch([db.prepare("insert into u values (99)"), db.prepare("insert into t values (7, 'x', null)")])),
     await db.prepare("select count(*) as n from u where x = 99").first("n"),
   ],
   errors: async (db) => [
-    await tell(() => db.prepare("selec 1").all()), await tell(() => db.prepare("select * from missing").first()),
-    await tell(() => db.prepare("insert into t values (7, 'y', null)").run()), await tell(() => db.exec("selec 1")),
-    await tell(() => db.prepare("select ?").bind(undefined)), await tell(() => db.prepare("").run()),
-    await tell(() => db.prepare("select ?, ?").bind(1).run()),
+    await outcomeOf(() => db.prepare("selec 1").all()), await outcomeOf(() => db.prepare("select * from missing").first()),
+    await outcomeOf(() => db.prepare("insert into t values (7, 'y', null)").run()), await outcomeOf(() => db.exec("selec 1")),
+    await outcomeOf(() => db.prepare("select ?").bind(undefined)), await outcomeOf(() => db.prepare("").run()),
+    await outcomeOf(() => db.prepare("select ?, ?").bind(1).run()),
   ],
   large: async (db) => {
     const answers = [];
     for (const value of ["x".repeat(2_000_000), "x".repeat(2_000_001), "\u00e9".repeat(1_000_001), new Uint8Array(2_000_001)])
-      answers.push(await tell(() => db.prepare("select length(?) as n").bind(value).first("n")));
-    for (const length of [2_000_000, 2_000_001]) answers.push(await tell(async () => (await db.prepare("select printf('%.*c', 100000, 'x') as a, substr(hex(zeroblob(1500000)), 1, ?) as text").bind(length).first("text")).length));
-    answers.push(await tell(() => db.prepare("select zeroblob(2000001)").first()));
+      answers.push(await outcomeOf(() => db.prepare("select length(?) as n").bind(value).first("n")));
+    for (const length of [2_000_000, 2_000_001]) answers.push(await outcomeOf(async () => (await db.prepare("select printf('%.*c', 100000, 'x') as a, substr(hex(zeroblob(1500000)), 1, ?) as text").bind(length).first("text")).length));
+    answers.push(await outcomeOf(() => db.prepare("select zeroblob(2000001)").first()));
     return answers;
   },
-  dump: (db) => tell(() => db.dump()),
+  dump: (db) => outcomeOf(() => db.dump()),
   strangers: async (db) => {
     const answers = {};
     for (const sql of ["attach 'x.db' as y", "pragma journal_mode = delete", "vacuum into 'x'", "begin", "savepoint s",
       "select load_extension('x')", "select * from _cf_KV", "drop table _cf_KV", "create table _cf_mine (x)", "select readfile('/etc/passwd')"])
-      answers[sql] = (await tell(() => db.prepare(sql).all())).error ?? "allowed";
+      answers[sql] = (await outcomeOf(() => db.prepare(sql).all())).error ?? "allowed";
     return answers;
   },
   pragmas: async (db) => [
     (await db.prepare("pragma table_info('u')").all()).results.length, (await db.prepare("pragma defer_foreign_keys = on").all()).success,
   ],
-  many: (db) => tell(() => db.prepare("with recursive c(x) as (select 1 union all select x + 1 from c) select printf('%.1000c', 'x') as text from c").all()),
+  many: (db) => outcomeOf(() => db.prepare("with recursive c(x) as (select 1 union all select x + 1 from c) select printf('%.1000c', 'x') as text from c").all()),
   session: async (db) => {
     const session = db.withSession("first-primary");
     const before = session.getBookmark();
@@ -77,7 +77,7 @@ const cases = {
     db.prepare("update n set x = x + 1"), db.prepare("insert into log select x from n"),
   ]))).then(() => db.prepare("select (select x from n) as x, count(distinct x) as steps from log").first()),
   prepare: (db) => db.exec("create table n (x)\\ncreate table log (x)\\ninsert into n values (0)"),
-  spin: (db) => tell(() => db.prepare("insert into n with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c").run()),
+  spin: (db) => outcomeOf(() => db.prepare("insert into n with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c").run()),
 };
 export default {
   async fetch(request, env) {
@@ -179,7 +179,7 @@ it("refuses texts and blobs of more than 2,000,000 bytes, and dumps", async () =
   expect(await ask("dump")).toMatchObject({ error: "D1_DUMP_ERROR: Status + 404" });
 });
 
-it("tells sessions bookmarks that grow with each write", async () => {
+it("gives sessions bookmarks that grow with each write", async () => {
   const { before, one, two, three, kind, keys } = await ask<Record<string, string>>("session");
   expect(before).toBeNull();
   expect(one).toMatch(/^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/);
@@ -212,7 +212,7 @@ it("reaches no database after its deletion, and leaves no files of it", async ()
   const namespace = ids[1]!.replaceAll("-", "");
   expect(await readdir(folder)).toContain(namespace);
   expect((await hosting.call("DELETE", `${path}/${ids[1]}`)).status).toBe(200);
-  await vi.waitFor(async () => expect(await readdir(folder)).not.toContain(namespace), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await readdir(folder)).not.toContain(namespace));
   const { body } = await hosting.ask("shop", "/bool/OTHER");
   expect(body).toContain("does not exist any more");
   expect(await ask("bool")).toEqual({ yes: 1, no: 0 });

@@ -9,4 +9,4 @@ it("the cell of a database is killed 20 times: no acknowledged write is lost, an
   expect(tally.unanswered).toBeGreaterThan(0);
   expect(tally.errors.length).toBeGreaterThan(0);
   for (const error of tally.errors) expect(error).toMatch(/^D1_ERROR: Network connection lost\.$/);
-}, 60_000);
+});

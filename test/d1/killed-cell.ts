@@ -20,7 +20,7 @@ export default { async fetch(request, env) {
   } catch (error) { return Response.json({ error: error.message }); }
 } };`;
 
-interface Answer {
+interface WriterReply {
   error?: string;
   results?: { writer: string; n: number; count: number; parts: number }[];
 }
@@ -52,8 +52,8 @@ export async function killDatabaseCells(rounds: number): Promise<Tally> {
     });
     const { uuid } = body.result as { uuid: string };
     await hosting.deploy("killed", { code, bindings: [{ type: "d1", name: "DB", id: uuid }] });
-    const ask = async (path: string): Promise<Answer> =>
-      JSON.parse((await hosting.ask("killed", path)).body) as Answer;
+    const ask = async (path: string): Promise<WriterReply> =>
+      JSON.parse((await hosting.ask("killed", path)).body) as WriterReply;
     await ask("/prepare");
     const over = new AbortController();
     const answers = {
@@ -102,7 +102,7 @@ function tallyOf({
   answers: Record<Writer, Map<number, boolean>>;
   reads: { answered: number; failed: number };
   errors: ReadonlySet<string>;
-  found: NonNullable<Answer["results"]>;
+  found: NonNullable<WriterReply["results"]>;
 }): Tally {
   const there = new Map(found.map((row) => [`${row.writer} ${row.n}`, row]));
   const tally = { rounds, acknowledged: 0, lost: 0, doubled: 0, unanswered: 0, unansweredThere: 0 };

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
-import { startSelvedge, type Selvedge } from "../../src/testkit/start-selvedge.ts";
+import { startSelvedge, type PlatformSettings, type Selvedge } from "../../src/testkit/start-selvedge.ts";
 
 const programs = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 /** The browser of this machine; undefined without one, and the tests are skipped. */
@@ -14,8 +14,14 @@ export interface OpenConsole extends AsyncDisposable {
   foreign: string[];
   /** Errors in pages: exceptions, and violations of the policy. */
   faults: string[];
+  /** Reads of pages that the server refused: the page could have known, or should not have asked. */
+  refused: string[];
   /** A window, signed in with a token unless it is undefined. */
   open: (path: string, options?: WindowOptions) => Promise<Page>;
+  /** A window with a path of the owner's account, which shows its data. */
+  opened: (path: string) => Promise<Page>;
+  /** Ends the platform, calls `meanwhile`, and starts it at the same addresses, with changed settings. */
+  restart: (changes: PlatformSettings, meanwhile: () => Promise<void>) => Promise<void>;
   /** A call of the management API with the owner's token. */
   call: <T>(method: string, path: string, body?: unknown) => Promise<T>;
 }
@@ -29,17 +35,16 @@ interface WindowOptions {
 }
 
 /** Starts an ephemeral platform and a browser. */
-export async function openConsole(
-  settings: Record<string, string | number | boolean> = {},
-): Promise<OpenConsole> {
-  const platform = await startSelvedge({
-    settings: { apiRateLimit: 0, metricsListen: "127.0.0.1:0", ...settings },
-  });
+export async function openConsole(settings: PlatformSettings = {}): Promise<OpenConsole> {
+  const start = async (changes: PlatformSettings = {}): Promise<Selvedge> =>
+    startSelvedge({ settings: { apiRateLimit: 0, metricsListen: "127.0.0.1:0", ...settings, ...changes } });
+  let platform = await start();
   const browser = await chromium.launch({ executablePath: browserPath!, args: ["--no-sandbox"] });
   const own = new URL(platform.urls.dashboard).origin;
   const edge = new URL(platform.urls.edge).origin;
   const foreign: string[] = [];
   const faults: string[] = [];
+  const refused: string[] = [];
   const sessions = new Map<string, Awaited<ReturnType<BrowserContext["cookies"]>>>();
 
   const cookiesOf = async (token: string) => {
@@ -68,34 +73,62 @@ export async function openConsole(
     return cookies;
   };
 
+  const open: OpenConsole["open"] = async (
+    path,
+    { token = platform.token, isSignedIn = true, width = 1360, height = 860, theme = "light" } = {},
+  ) => {
+    const context = await browser.newContext({
+      viewport: { width, height },
+      colorScheme: theme,
+      reducedMotion: "reduce",
+    });
+    if (isSignedIn) await context.addCookies(await cookiesOf(token));
+    const page = await context.newPage();
+    page.on("request", (request) => {
+      const { origin, protocol } = new URL(request.url());
+      // Pictures come from the edge of the same installation.
+      if (origin !== own && origin !== edge && protocol.startsWith("http")) foreign.push(request.url());
+    });
+    page.on("response", (response) => {
+      const request = response.request();
+      if (response.status() >= 400 && request.method() === "GET")
+        refused.push(`${path}: ${response.status()} of ${new URL(response.url()).pathname}`);
+    });
+    page.on("pageerror", (error) => faults.push(`${path}: ${error.stack ?? error.message}`));
+    page.on("console", (message) => {
+      if (message.type() === "error" && !/status of (4\d\d|0)|ERR_/.test(message.text()))
+        faults.push(`${path}: ${message.text()}`);
+    });
+    await page.goto(`${own}/dashboard${path}`);
+    return page;
+  };
+
   return {
-    platform,
+    get platform() {
+      return platform;
+    },
     browser,
     foreign,
     faults,
-    async open(
-      path,
-      { token = platform.token, isSignedIn = true, width = 1360, height = 860, theme = "light" } = {},
-    ) {
-      const context = await browser.newContext({
-        viewport: { width, height },
-        colorScheme: theme,
-        reducedMotion: "reduce",
-      });
-      if (isSignedIn) await context.addCookies(await cookiesOf(token));
-      const page = await context.newPage();
-      page.on("request", (request) => {
-        const { origin, protocol } = new URL(request.url());
-        // Pictures come from the edge of the same installation.
-        if (origin !== own && origin !== edge && protocol.startsWith("http")) foreign.push(request.url());
-      });
-      page.on("pageerror", (error) => faults.push(`${path}: ${error.stack ?? error.message}`));
-      page.on("console", (message) => {
-        if (message.type() === "error" && !/status of (4\d\d|0)|ERR_/.test(message.text()))
-          faults.push(`${path}: ${message.text()}`);
-      });
-      await page.goto(`${own}/dashboard${path}`);
+    refused,
+    open,
+    async opened(path) {
+      const page = await open(`/${platform.accountId}${path}`);
+      await settled(page);
       return page;
+    },
+    async restart(changes, meanwhile) {
+      const { token: apiToken, urls } = platform;
+      const at = (url: string | undefined): string => new URL(url!).host;
+      await platform.close();
+      await meanwhile();
+      platform = await start({
+        ...changes,
+        apiToken,
+        apiListen: at(urls.api),
+        edgeListen: at(urls.edge),
+        edgeTlsListen: at(urls.edgeTls),
+      });
     },
     async call<T>(method: string, path: string, body?: unknown) {
       const response = await fetch(`${platform.urls.api}${path}`, {
@@ -120,6 +153,10 @@ export async function openConsole(
     },
   };
 }
+
+/** Presses the button with this name. */
+export const press = async (page: Page, name: string): Promise<void> =>
+  page.getByRole("button", { name, exact: true }).click();
 
 /** Resolves when a page shows its data, and waits for nothing more. */
 export async function settled(page: Page): Promise<void> {

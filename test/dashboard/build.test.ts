@@ -1,12 +1,19 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { isDeepStrictEqual, promisify } from "node:util";
 import { gunzipSync } from "node:zlib";
 import Cloudflare from "cloudflare";
 import { beforeAll, expect, it } from "vitest";
 import { clients } from "../../dashboard/code/clients.ts";
-import { renderings } from "../../dashboard/code/render.ts";
+import { renderings, withoutSecrets } from "../../dashboard/code/render.ts";
+import { methodOf, pathOf, type Call } from "../../dashboard/core/client.ts";
 import type { Bundle, BundledFile } from "../../src/platform/dashboard/bundle.ts";
 import { buildConsole } from "../../src/platform/dashboard/files.ts";
 import openapi from "../../openapi.json" with { type: "json" };
 import { startTestServer } from "../helpers/server.ts";
+import { runTypeScript } from "./run-typescript.ts";
 
 const kilobyte = 1000;
 let bundle: Bundle;
@@ -66,6 +73,114 @@ it("names secrets as variables in code", () => {
   const op = "POST /zones/{zone_id}/dns_records";
   const record = renderings({ op, params: { zone_id: "a" }, body: { content: "%{ if } ${x}" } });
   expect(record.find(({ name }) => name === "Terraform")?.text).toContain('"%%{ if } $${x}"');
+});
+
+interface JsonSchema {
+  $ref?: string;
+  type?: string | string[];
+  properties?: Record<string, JsonSchema>;
+  items?: JsonSchema;
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+  enum?: unknown[];
+}
+type Documented = Record<
+  string,
+  Record<string, { requestBody?: { content: Record<string, { schema: JsonSchema }> } }>
+>;
+interface Sent {
+  method: string;
+  path: string;
+  body: string;
+}
+
+/** A value of a schema, with all of its fields. Its texts have the characters that shells and languages read. */
+function sampleOf(schema: JsonSchema, depth = 0): unknown {
+  const named = schema.$ref?.replace("#/components/schemas/", "");
+  if (named !== undefined)
+    return depth > 4
+      ? null
+      : sampleOf((openapi.components.schemas as Record<string, JsonSchema>)[named]!, depth + 1);
+  if (schema.enum !== undefined) return schema.enum[0];
+  const choice = schema.anyOf ?? schema.oneOf;
+  if (choice !== undefined) return sampleOf(choice[0]!, depth);
+  if (schema.properties !== undefined)
+    return Object.fromEntries(
+      Object.entries(schema.properties).map(([name, each]) => [name, sampleOf(each, depth + 1)]),
+    );
+  if (schema.items !== undefined) return depth > 4 ? [] : [sampleOf(schema.items, depth + 1)];
+  const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
+  return (
+    { integer: 7, number: 0.5, boolean: true, object: { "a b": null } }[type ?? ""] ??
+    `it's "$HOME" \\ ü\n{x}`
+  );
+}
+
+/** A call of each operation that the console's forms send, with values of all of its fields. */
+function sampleCalls(): Call[] {
+  return Object.keys(clients).map((op) => {
+    const [method, path] = op.split(" ") as [string, string];
+    const { requestBody } = (openapi.paths as unknown as Documented)[path]![method.toLowerCase()]!;
+    const schema = requestBody?.content["application/json"]?.schema;
+    const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+    return {
+      op,
+      params: Object.fromEntries(names.map((name) => [name, `a b/${name}'$HOME`])),
+      ...(schema !== undefined && { body: without(names, sampleOf(schema)) }),
+    };
+  });
+}
+
+/** The official client has one set of names for the path and the body, and forms never send both. */
+const without = (names: readonly string[], body: unknown): unknown =>
+  Array.isArray(body)
+    ? body
+    : Object.fromEntries(Object.entries(body as object).filter(([name]) => !names.includes(name)));
+
+/** The operations with an empty body take none, too. */
+const orNone = (body: unknown): unknown => (isDeepStrictEqual(body, {}) ? undefined : body);
+const jsonOf = (text: string): unknown => (text === "" ? undefined : JSON.parse(text));
+
+it("51: curl and the official client send what the forms send", async () => {
+  const received: Sent[] = [];
+  const recorder = createServer((request, response) => {
+    let body = "";
+    request.setEncoding("utf8").on("data", (part: string) => (body += part));
+    request.on("end", () => {
+      received.push({ method: request.method!, path: request.url!, body });
+      response.setHeader("content-type", "application/json").end('{"success":true,"result":{}}');
+    });
+  });
+  await once(recorder.listen(0, "127.0.0.1"), "listening");
+  const base = `http://127.0.0.1:${(recorder.address() as AddressInfo).port}`;
+  const wrong: unknown[] = [];
+  const compare = (tool: string, call: Call, sent: Sent | undefined): void => {
+    const shown = withoutSecrets(call);
+    const expected = {
+      method: methodOf(call),
+      path: decodeURIComponent(pathOf(call)),
+      body: orNone(shown.body),
+    };
+    const got = sent && { ...sent, path: decodeURIComponent(sent.path), body: orNone(jsonOf(sent.body)) };
+    if (!isDeepStrictEqual(got, expected)) wrong.push({ tool, op: call.op, got, expected });
+  };
+  const calls = sampleCalls();
+  const textOf = (call: Call, tool: string): string | undefined =>
+    renderings(call).find(({ name }) => name === tool)?.text;
+
+  const environment = { CLOUDFLARE_BASE_URL: base, CLOUDFLARE_API_TOKEN: "token" };
+  const script = calls.map((call) => `${textOf(call, "curl")!} -s -o /dev/null`).join("\n");
+  await promisify(execFile)("bash", ["-c", script], { env: { ...process.env, ...environment } });
+  for (const call of calls) compare("curl", call, received.shift());
+
+  for (const call of calls) {
+    const text = textOf(call, "TypeScript");
+    if (text === undefined) continue;
+    await runTypeScript(text, Cloudflare, environment);
+    compare("TypeScript", call, received.shift());
+  }
+  recorder.close();
+  expect(wrong).toEqual([]);
 });
 
 it("56: is not there if it is off, and the API is unchanged", async () => {

@@ -1,8 +1,12 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import Cloudflare from "cloudflare";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { jumpsOf } from "./scroll.ts";
-import { browserPath, openConsole, settled, type OpenConsole } from "./browser.ts";
+import { browserPath, openConsole, press, settled, type OpenConsole } from "./browser.ts";
 import { makeData } from "./data.ts";
+import { runTypeScript } from "./run-typescript.ts";
 
 interface Created {
   id: string;
@@ -106,16 +110,21 @@ describe.skipIf(browserPath === undefined)("the console, in a browser", () => {
     await page.context().close();
   });
 
-  it("15, 16: goes to a zone's records by keyboard, and single letters can be switched off", async () => {
+  it("15, 16, 17: goes to a zone's records by keyboard or by an id, and single letters can be switched off", async () => {
     const page = await opened(`/${account}`);
     await page.keyboard.press("Control+k");
     await page.keyboard.type("sho");
-    await page.getByRole("option", { name: /shop\.example/ }).waitFor();
+    await page.getByRole("option", { name: "shop.example zone" }).waitFor();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "DNS records" }).waitFor();
     await page.keyboard.press("g");
     await page.keyboard.press("z");
     await page.getByRole("heading", { name: "Zones" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog").getByRole("combobox").fill(zone.id);
+    await page.getByRole("option", { name: "shop.example zone" }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("navigation", { name: "Screens of shop.example" }).waitFor();
     await page.evaluate('localStorage.setItem("selvedge-keys", "off")');
     await page.reload();
     await settled(page);
@@ -134,12 +143,22 @@ describe.skipIf(browserPath === undefined)("the console, in a browser", () => {
     await page.getByText("ns1.selvedge.localhost").first().waitFor();
     await page.goto(`${page.url()}/dns?record=new`);
     await page.getByLabel("Type", { exact: true }).last().selectOption("MX");
-    await page.getByLabel("Name", { exact: true }).fill("@");
+    await page.getByLabel("Name", { exact: true }).fill("not a name!");
     await page.getByLabel("Value", { exact: true }).fill("not a host!");
     await page.keyboard.press("Control+Enter");
     const field = page.getByLabel("Value", { exact: true });
-    await page.locator(".field.wrong").waitFor();
+    await page.locator(".field.wrong").first().waitFor();
+    const refusals = page.getByRole("dialog").locator(".error, .form-failure");
+    expect((await refusals.allTextContents()).length).toBe(2);
+    expect((await refusals.allTextContents()).join()).not.toContain("but received");
+    await page.getByLabel("Name", { exact: true }).fill("@");
     expect(await field.getAttribute("aria-invalid")).toBe("true");
+    // An error is below the form while its field is not there.
+    const type = page.getByLabel("Type", { exact: true }).last();
+    await type.selectOption("CAA");
+    expect(await page.locator(".form-failure").count()).toBe(1);
+    await type.selectOption("MX");
+    expect(await page.locator(".form-failure").count()).toBe(0);
     await field.fill("mail.keyboard.example");
     await page.keyboard.press("Control+Enter");
     await page.getByRole("row", { name: "row 1 of 1" }).waitFor();
@@ -202,9 +221,10 @@ describe.skipIf(browserPath === undefined)("the console, in a browser", () => {
     await page.getByRole("button", { name: "Compare" }).click();
     await page.getByText("1 line refused").waitFor();
     await page.getByRole("button", { name: "Back to the file" }).click();
-    await file.fill("new 300 IN A 192.0.2.200\n");
+    await file.fill("@ IN NS ns.elsewhere.example.\nnew 300 IN A 192.0.2.200\n");
     await page.getByRole("button", { name: "Compare" }).click();
-    await page.getByText("1 added, 0 changed").waitFor();
+    await page.getByText("1 added, 0 changed, 0 the same, 0 lines refused, 1 skipped").waitFor();
+    await page.getByRole("row", { name: "1 skipped the zone has its own name servers" }).waitFor();
     await page.getByRole("button", { name: "Apply" }).click();
     await page.getByText("The zone file was imported").waitFor();
     expect(await console.call("GET", `/zones/${zone.id}/dns_records?name=new.shop.example`)).toHaveLength(1);
@@ -213,6 +233,7 @@ describe.skipIf(browserPath === undefined)("the console, in a browser", () => {
 
   it("52: the audit log says which change was made, by whom", async () => {
     const page = await opened(`/${account}/audit`);
+    expect(await page.getByLabel("Reads").inputValue()).toBe("without");
     const rows = page.locator("td .link");
     const all = await rows.count();
     await page.getByLabel("Filter changes").fill("magazin.example create");
@@ -259,12 +280,22 @@ describe.skipIf(browserPath === undefined)("the console, in a browser", () => {
 
   it("30, 32: shows the place of a fault in an expression, and moves a rule by keyboard", async () => {
     const page = await opened(`/${account}/zones/${zone.name}/rules?rule=new`);
+    expect(await page.locator(".about").textContent()).toContain("snippets");
+    await page.getByLabel("When requests match").fill("http.host eq www.shop.example");
+    await page.getByText('Did you mean "www.shop.example"?').waitFor();
+    expect(await text(page, ".caret")).toContain("^");
     await page.getByLabel("When requests match").fill('http.hots eq "a"');
     await page.getByLabel("To the host").fill("a.example");
+    const refused = page.waitForResponse(
+      (answer) => answer.url().endsWith("/rules") && answer.request().method() === "POST",
+    );
     await page.keyboard.press("Control+Enter");
-    await page.locator(".caret").waitFor();
-    expect(await text(page, ".caret")).toContain("^");
+    await refused;
+    await page.getByRole("button", { name: "Save", exact: true }).waitFor();
+    await page.getByText("Did you mean http.host?").waitFor();
+    expect(await page.locator(".form-failure").count()).toBe(0);
     await page.keyboard.press("Escape");
+    await press(page, "Discard");
     await page.locator("[data-rule='1']").focus();
     await page.keyboard.press("Alt+ArrowUp");
     await page.getByText("Rule 2 is now at place 1 of 2").waitFor();
@@ -279,20 +310,31 @@ describe.skipIf(browserPath === undefined)("the console, in a browser", () => {
     await page.context().close();
   });
 
-  it("50: makes a token from a template, shows its value once, and never in code", async () => {
+  it("50, 51: makes a token from a template, shows its value once and never in code, and its code makes the same", async () => {
     const page = await opened(`/${account}/tokens`);
-    await page.getByRole("button", { name: "Make a token" }).click();
+    await page.getByRole("button", { name: "Create a token" }).click();
     await page.getByLabel("Name").fill("DNS of the shop");
-    await page.getByLabel("Zones").selectOption(zone.id);
+    await page.getByLabel("Zone", { exact: true }).selectOption(zone.id);
     await page.getByRole("button", { name: "As code" }).click();
-    expect(await text(page, ".code pre")).toContain("$CLOUDFLARE_API_TOKEN");
+    const curl = await text(page, ".code pre");
+    expect(curl).toContain("$CLOUDFLARE_API_TOKEN");
+    await page.getByRole("tab", { name: "TypeScript" }).click();
+    const typescript = await text(page, ".code pre");
     await page.keyboard.press("Escape");
-    await page.getByRole("button", { name: "Make the token" }).click();
+    const { env } = console.platform;
+    await promisify(execFile)("bash", ["-c", curl], { env: { ...process.env, ...env } });
+    await runTypeScript(typescript, Cloudflare, env);
+    await page.getByRole("button", { name: "Create the token" }).click();
     const value = await text(page, ".copyable code");
     const answer = await fetch(`${console.platform.urls.api}/zones/${zone.id}/dns_records`, {
       headers: { authorization: `Bearer ${value}` },
     });
     expect(answer.status).toBe(200);
+    const made = (await console.call<{ name: string; policies: object[] }[]>("GET", "/user/tokens")).filter(
+      ({ name }) => name === "DNS of the shop",
+    );
+    const policies = made.map(({ policies }) => policies.map((policy) => ({ ...policy, id: "" })));
+    expect(policies).toEqual([policies[0], policies[0], policies[0]]);
     await page.context().close();
   });
 

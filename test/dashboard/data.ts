@@ -13,6 +13,8 @@ interface Data {
   objectsId: string;
   /** Sends a request to the edge, as a visitor. */
   visit: (url: string) => Promise<Response>;
+  /** Lets the quicker address of the origin of api.example end its connections without an answer. */
+  breakPath: () => void;
 }
 
 /** A workflow with an attempt that fails, and with a wait that ends only by an event. */
@@ -104,11 +106,15 @@ async function makeSite({ call, platform }: OpenConsole): Promise<void> {
 }
 
 /** A script with a workflow, a queue and a key-value namespace, with something in each. */
-async function makeProducts({ call, platform }: OpenConsole): Promise<Omit<Data, "zone" | "visit">> {
+async function makeProducts({
+  call,
+  platform,
+}: OpenConsole): Promise<Omit<Data, "zone" | "visit" | "breakPath">> {
   const account = `/accounts/${platform.accountId}`;
   await call("PUT", `${account}/workers/scripts/shop-orders`, scriptForm(orders));
   await call("PUT", `${account}/workers/scripts/shop-orders/secrets`, { name: "KEY", text: "hidden" });
   await call("PUT", `${account}/workers/scripts/shop-orders/schedules`, [{ cron: "0 6 * * *" }]);
+  await call("PUT", `${account}/workers/scripts/visits`, scriptForm(visits.replace("almost ", "")));
   await call("PUT", `${account}/workers/scripts/visits`, scriptForm(visits));
   await call("PUT", `${account}/workflows/orders`, { script_name: "shop-orders", class_name: "Order" });
   const instances = `${account}/workflows/orders/instances`;
@@ -158,26 +164,33 @@ async function makeProducts({ call, platform }: OpenConsole): Promise<Omit<Data,
   return { queueId, namespaceId, objectsId };
 }
 
-/** Starts an origin with two addresses, of which the first one is slower. Returns its port. */
-async function startOrigin(): Promise<number> {
+/** Starts an origin with two addresses, of which the first one is slower. */
+async function startOrigin(): Promise<{ port: number; breakPath: () => void }> {
+  let isBroken = false;
   const origin = createServer(({ socket }, response) => {
-    setTimeout(() => response.end("app"), socket.localAddress === "127.0.0.1" ? 25 : 2);
+    if (socket.localAddress === "127.0.0.1") setTimeout(() => response.end("app"), 25);
+    else if (isBroken) socket.destroy();
+    else setTimeout(() => response.end("app"), 2);
   });
   await once(origin.listen(0, "0.0.0.0"), "listening");
   origin.unref();
-  return (origin.address() as AddressInfo).port;
+  return { port: (origin.address() as AddressInfo).port, breakPath: () => void (isBroken = true) };
 }
 
 /** A zone with smart routing, and traffic to both addresses of its origin. */
-async function makePaths({ call, platform }: OpenConsole, { id, name }: Data["zone"]): Promise<void> {
+async function makePaths(
+  { call, platform }: OpenConsole,
+  { id, name }: Data["zone"],
+): Promise<Pick<Data, "breakPath">> {
   for (const content of ["127.0.0.1", "127.0.0.2"])
     await call("POST", `/zones/${id}/dns_records`, { type: "A", name: "@", content, proxied: true });
-  const origin = { port: await startOrigin() };
+  const { port, breakPath } = await startOrigin();
   await call("PUT", `/zones/${id}/rulesets/phases/http_request_origin/entrypoint`, {
-    rules: [{ action: "route", expression: "true", action_parameters: { origin } }],
+    rules: [{ action: "route", expression: "true", action_parameters: { origin: { port } } }],
   });
   await call("PATCH", `/zones/${id}/edge/smart_routing`, { value: "on" });
   for (let i = 0; i < 40; i++) await platform.fetch(`https://${name}/`);
+  return { breakPath };
 }
 
 /** Zones and products with content, as an installation in use has them. */
@@ -229,6 +242,8 @@ export async function makeData(console: OpenConsole): Promise<Data> {
   });
   await call("PATCH", `/zones/${zone.id}/edge/smart_routing`, { value: "on" });
   await call("PATCH", `/zones/${zone.id}/dnssec`, { status: "active" });
+  // The zone has no outgoing transfer, although there is a peer.
+  await call("POST", `/accounts/${account.id}/secondary_dns/peers`, { name: "second", ip: "192.0.2.53" });
   await call("POST", `/zones/${zone.id}/workers/routes`, { pattern: "shop.example/static/*" });
   const data = await makeProducts(console);
   await makeSite(console);
@@ -239,7 +254,7 @@ export async function makeData(console: OpenConsole): Promise<Data> {
   await platform.fetch("https://shop.example/count");
   for (const path of ["anna", "anna", "berta", "carla/broken"])
     await platform.fetch(`https://shop.example/of/${path}`);
-  await makePaths(console, zones[2]!);
+  const paths = await makePaths(console, zones[2]!);
   await call("PATCH", `/zones/${zones[3]!.id}`, { paused: true });
-  return { zone, visit: async (url) => platform.fetch(url), ...data };
+  return { zone, visit: async (url) => platform.fetch(url), ...data, ...paths };
 }

@@ -1,10 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { browserPath, openConsole, settled, type OpenConsole } from "./browser.ts";
-import { makeData } from "./data.ts";
+import { browserPath, openConsole, press, settled, type OpenConsole } from "./browser.ts";
+import { makeData, scriptForm } from "./data.ts";
 
 /* Screens of the products, in a browser. The numbers are those of the acceptance cases of the design. */
 describe.skipIf(browserPath === undefined)("the products in the console, in a browser", () => {
@@ -18,18 +17,11 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
   });
   afterAll(async () => console[Symbol.asyncDispose]());
 
-  const opened = async (path: string): Promise<Page> => {
-    const page = await console.open(`/${account}${path}`);
-    await settled(page);
-    return page;
-  };
   const api = async <T>(method: string, path: string, body?: unknown): Promise<T> =>
     console.call<T>(method, `/accounts/${account}${path}`, body);
-  const press = async (page: Page, name: string): Promise<void> =>
-    page.getByRole("button", { name, exact: true }).click();
 
-  it("44: edits a script as text and deploys it, keeps its bindings, and rolls it back", async () => {
-    const page = await opened("/scripts/shop-orders");
+  it("44, 45: edits a script as text and deploys it, keeps its bindings, and rolls it back", async () => {
+    const page = await console.opened("/scripts/shop-orders");
     const field = page.getByLabel("index.js", { exact: true });
     const before = await field.inputValue();
     await field.fill(before.replace('"orders"', '"changed"'));
@@ -56,6 +48,61 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
     await page.getByRole("dialog").getByRole("button", { name: "Deploy", exact: true }).click();
     await page.getByText("The version was deployed").waitFor();
     expect(await code()).not.toContain('"changed"');
+    await press(page, `Actions of version ${versions.items[0]!.number}`);
+    await page.getByRole("menuitem", { name: "Deploy" }).click();
+    await page.getByLabel("Share of the requests in percent").fill("10");
+    await page.getByRole("dialog").getByRole("button", { name: "Deploy", exact: true }).click();
+    await page.getByRole("cell", { name: /^\d+ · \w+ 10 %, \d+ · \w+ 90 %$/ }).waitFor();
+    await page.context().close();
+  });
+
+  it("46: shows what two versions differ in, module by module, and no values of secrets", async () => {
+    const upload = async (
+      main: string,
+      more: object,
+      ...modules: [string, string, string][]
+    ): Promise<unknown> => {
+      const form = scriptForm(main, more);
+      for (const [name, type, text] of modules) form.set(name, new File([text], name, { type }));
+      return api("PUT", "/workers/scripts/compared", form);
+    };
+    const bindings = (text: string, secret: string) => [
+      { type: "plain_text", name: "STAGE", text },
+      { type: "secret_text", name: "KEY", text: secret },
+    ];
+    const code = (greeting: string): string =>
+      ["import './big.txt';", ...Array.from({ length: 30 }, (_, i) => `// ${i}`)]
+        .concat(`export default { fetch: () => new Response("${greeting}") };`, "// end")
+        .join("\n");
+    const big = `${"x".repeat(79)}\n`.repeat(30_000);
+    await upload(code("one"), { bindings: bindings("test", "hidden-1") }, ["big.txt", "text/plain", big]);
+    const module: [string, string, string] = ["lib.js", "application/javascript+module", "export {};"];
+    const next = bindings("live", "hidden-2");
+    await upload(code("two"), { bindings: next }, ["big.txt", "text/plain", `${big}y`], module);
+    const page = await console.opened("/scripts/compared?tab=versions");
+    await press(page, "Actions of version 2");
+    await page.getByRole("menuitem", { name: "Show its code" }).press("ArrowDown");
+    await page.getByRole("menuitem", { name: "Compare with version 1" }).press("Enter");
+    const settings = page.getByRole("region", { name: "Changed fields" });
+    await settings
+      .getByRole("row", { name: 'binding STAGE plain_text {"text":"test"} plain_text' })
+      .waitFor();
+    const lines = page.getByRole("region", { name: "Lines of index.js" });
+    const changed = lines.locator("tr:is(.removed, .added)");
+    expect(await changed.locator("code").allTextContents()).toEqual(
+      ["one", "two"].map((word) => `export default { fetch: () => new Response("${word}") };`),
+    );
+    expect(await lines.getByRole("row").count()).toBe(8);
+    await page.getByRole("region", { name: "Lines of lib.js" }).getByText("export {};").waitFor();
+    await page.getByText("too large to be compared line by line: 2.3 MiB of text/plain before").waitFor();
+    expect(await page.content()).not.toMatch(/hidden-|binding KEY/);
+    // The address is the state.
+    await page.reload();
+    await lines.waitFor();
+    await press(page, "Swap");
+    await expect.poll(async () => changed.first().textContent()).toMatch(/32.*removed.*two/);
+    await page.goBack();
+    await page.getByRole("region", { name: "Deployments" }).waitFor();
     await page.context().close();
   });
 
@@ -72,7 +119,7 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
     writeFileSync(join(folder, "page.html"), "<p>page</p>");
     writeFileSync(join(folder, "types.ts"), "export type A = string;");
     write("one ");
-    const page = await opened("/scripts");
+    const page = await console.opened("/scripts");
     await press(page, "New script");
     await page.getByLabel("Name", { exact: true }).fill("from-folder");
     await page.getByRole("tab", { name: "From a folder" }).click();
@@ -89,20 +136,30 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
     write("two ");
     await press(page, "Replace with a folder");
     await field.setInputFiles(folder);
+    const theirs = scriptForm('export default { fetch: () => new Response("theirs") };');
+    await api("PUT", "/workers/scripts/from-folder/content", theirs);
     await page.getByRole("dialog").getByRole("button", { name: "Upload and deploy" }).click();
+    await page.getByText("Another person has changed this meanwhile").waitFor();
+    expect(await answer()).toBe("theirs");
+    await press(page, "Overwrite");
     await page.getByText("The code was uploaded, and runs").waitFor();
     expect(await answer()).toBe("two <p>page</p>");
+    // Nothing is typed, so the tab goes without a question.
+    await page.getByLabel("Module", { exact: true }).selectOption("lib/greeting.js");
     await page.getByRole("tab", { name: "Versions" }).click();
-    await press(page, "Roll back to version 1");
-    await page.getByRole("dialog").getByRole("button", { name: "Deploy", exact: true }).click();
+    await press(page, "Roll back to version 2");
+    const dialog = page.getByRole("dialog", { name: "Roll back to version 2" });
+    await dialog.getByRole("button", { name: "Roll back", exact: true }).click();
     await page.getByText("The version was deployed").waitFor();
-    expect(await answer()).toBe("one <p>page</p>");
+    expect(await answer()).toBe("theirs");
+    // The version that was left is newer, so it is not offered.
+    await page.getByRole("button", { name: "Roll back to version 1", exact: true }).waitFor();
     await page.context().close();
     rmSync(folder, { recursive: true });
   });
 
   it("makes a script, and sets a secret whose value is not in code", async () => {
-    const page = await opened("/scripts");
+    const page = await console.opened("/scripts");
     await page.keyboard.press("n");
     await page.getByLabel("Name", { exact: true }).fill("hello");
     await press(page, "Upload");
@@ -121,7 +178,7 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
   });
 
   it("36, 38: shows attempts with their errors, and says why a change is impossible", async () => {
-    const page = await opened("/workflows/orders/refused");
+    const page = await console.opened("/workflows/orders/refused");
     await press(page, "Go to the error");
     const panel = page.getByRole("dialog");
     await panel.getByText("The card was refused").first().waitFor();
@@ -134,7 +191,7 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
   });
 
   it("pauses, resumes and ends an instance, which is followed without a reload", async () => {
-    const page = await opened("/workflows/orders/waiting");
+    const page = await console.opened("/workflows/orders/waiting");
     await press(page, "Pause");
     await page.locator(".about", { hasText: "paused" }).waitFor();
     await press(page, "Resume");
@@ -147,7 +204,7 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
   });
 
   it("49: peeks a queue without taking its messages, sends one, and purges by typing the name", async () => {
-    const page = await opened(`/queues/${data.queueId}`);
+    const page = await console.opened(`/queues/${data.queueId}`);
     await press(page, "Peek");
     await page.getByText("one@shop.example").waitFor();
     await press(page, "Send a message");
@@ -169,7 +226,7 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
   });
 
   it("finds keys by prefix, and edits a value", async () => {
-    const page = await opened(`/kv/${data.namespaceId}`);
+    const page = await console.opened(`/kv/${data.namespaceId}`);
     await page.getByLabel("Keys that begin with").fill("page:");
     await page.getByRole("row", { name: "row 1 of 2" }).waitFor();
     await page.getByText("page:home").click();
@@ -186,8 +243,97 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
     await page.context().close();
   });
 
+  it("42, 43: switches smart routing on, shows the quantiles of the paths, and that one is set aside", async () => {
+    const page = await console.opened("/zones/api.example/routing");
+    const routing = page.getByRole("switch", { name: "Smart routing" });
+    await routing.click();
+    await page.getByText("Smart routing is off").waitFor();
+    await routing.click();
+    for (let turn = 0; turn < 20; turn++) await data.visit("https://api.example/");
+    await page.getByText(/^too few requests: \d+ of 500, \d+ of 10 direct$/).waitFor();
+    const paths = page.getByRole("region", { name: "Paths", exact: true }).getByRole("row");
+    const quicker = paths.filter({ hasText: "127.0.0.2" });
+    await quicker.getByRole("img", { name: "Times of 127.0.0.2" }).waitFor();
+    await quicker.getByText("chosen").waitFor();
+    data.breakPath();
+    // All of them take the path that was best before.
+    await Promise.all(Array.from({ length: 20 }, async () => data.visit("https://api.example/")));
+    await quicker.getByText("set aside, tried in").waitFor();
+    await paths.filter({ hasText: "127.0.0.1" }).getByText("chosen").waitFor();
+    await page.context().close();
+  });
+
+  const url = "https://shop.example/api/orders";
+  const traceOf = (more = ""): string => `/zones/shop.example/trace?url=${encodeURIComponent(url)}${more}`;
+
+  it("28: shows each rule's outcome, phase by phase", async () => {
+    const page = await console.opened(traceOf());
+    const phases = page.getByRole("list", { name: "Phases" }).getByRole("listitem");
+    expect(await phases.count()).toBe(6);
+    expect(await phases.nth(2).textContent()).toMatch(/Origin rules.*acted/);
+    await page.getByText("shop.example · A 192.0.2.10 · AAAA 2001:db8::10").waitFor();
+    const script = page.getByRole("link", { name: "Open the script" }).first();
+    expect(await script.getAttribute("href")).toMatch(/\/scripts\/visits$/);
+    const rule = page.getByRole("listitem").filter({ hasText: "The API of the shop" });
+    expect(await rule.textContent()).toContain("acted");
+    expect(await rule.getByRole("treeitem").first().textContent()).toMatch(
+      /starts_with.*Bool.*true.*decides/,
+    );
+    await page.context().close();
+  });
+
+  it("29: follows what is typed, keeps it in the address, and marks the part that decides", async () => {
+    const expression = 'http.request.method eq "POST" and http.host eq "shop.example"';
+    const page = await console.opened(traceOf(`&expression=${encodeURIComponent(expression)}`));
+    const tree = page.getByRole("tree").last(); // the expression follows the phases
+    const root = tree.getByRole("treeitem").first();
+    await root.filter({ hasText: "false" }).waitFor();
+    const method = tree.getByRole("treeitem").filter({ hasText: 'http.request.method eq "POST"' });
+    const host = tree.getByRole("treeitem").filter({ hasText: 'http.host eq "shop.example"' });
+    expect(
+      [await method.textContent(), await host.textContent()].map((text) => text!.includes("decides")),
+    ).toEqual([true, false]);
+    await page.getByLabel("Method").selectOption("POST");
+    await root.filter({ hasText: "true" }).waitFor();
+    expect(page.url()).toContain("method=POST");
+    // A change elsewhere leads back to the same request.
+    await page.getByRole("link", { name: "Rules", exact: true }).click();
+    await page.getByRole("heading", { name: "Origin rules" }).waitFor();
+    await page.getByRole("link", { name: "Trace", exact: true }).click();
+    await expect.poll(() => page.getByLabel("URL").inputValue()).toBe(url);
+    await page.context().close();
+  });
+
+  it("30: says at the field what is wrong with an expression, and what was meant", async () => {
+    const page = await console.opened(traceOf());
+    await page.getByRole("textbox", { name: "Expression" }).fill("http.hots eq 1");
+    await page.getByText("Did you mean http.host?").waitFor();
+    expect(await page.getByRole("textbox", { name: "Expression" }).getAttribute("aria-invalid")).toBe("true");
+    await page.context().close();
+  });
+
+  it("31: traces a request of the live log as it was", async () => {
+    const page = await console.opened("/scripts/visits?tab=logs");
+    await page.getByText("Following").waitFor();
+    await data.visit("https://shop.example/page/7?a=1");
+    await page.getByText("GET /page/7?a=1").first().click();
+    await page.getByRole("link", { name: "Trace this request" }).click();
+    const routes = page.getByRole("list", { name: "Phases" }).getByRole("listitem").nth(4);
+    await routes.filter({ hasText: "acted" }).waitFor();
+    expect(await page.getByLabel("URL").inputValue()).toContain("/page/7?a=1");
+    await page.context().close();
+  });
+
+  it("gives a test that prints what the screen shows", async () => {
+    const page = await console.opened(traceOf());
+    await page.getByRole("button", { name: "Create a test from this" }).first().click();
+    const text = await page.getByRole("region", { name: "Command" }).textContent();
+    expect(text).toContain("selvedge rules trace 'starts_with(http.request.uri.path, \"/api/\")'");
+    await page.context().close();
+  });
+
   it("27: asks the name server, and shows what dig prints", async () => {
-    const page = await opened(`/zones/${data.zone.name}/dns`);
+    const page = await console.opened(`/zones/${data.zone.name}/dns`);
     await page.keyboard.press("q");
     await page.getByLabel("Name", { exact: true }).fill("mail.shop.example");
     await press(page, "Ask");

@@ -1,5 +1,10 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { RunRing } from "../../dashboard/screens/logs/run-ring.ts";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
 
 const run = (number: number, more: object = {}): string =>
   JSON.stringify({
@@ -23,6 +28,19 @@ it("47: keeps the last 10,000 runs, under their numbers", () => {
   ring.setFilter({ ...everything, outcome: "faults" });
   expect(ring.shown.every(({ number }) => number % 10 === 0)).toBe(true);
   expect(ring.shown.length).toBeGreaterThanOrEqual(1000);
+});
+
+it("47: needs no more memory for 100,000 runs than for the first 20,000", () => {
+  const ring = new RunRing();
+  const logs = [{ level: "log", message: ["a visit of a page", { id: 7 }], timestamp: 0 }];
+  const heapAfter = (runs: number): number => {
+    while (ring.received < runs) ring.add(run(ring.received + 1, { logs }));
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const full = heapAfter(20_000);
+  expect(heapAfter(100_000) - full).toBeLessThan(2 * 1024 * 1024);
+  expect(ring.shown.length).toBeLessThanOrEqual(11_000);
 });
 
 it("keeps fewer runs if they say much", () => {

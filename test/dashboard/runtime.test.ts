@@ -2,9 +2,9 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
+import type { Response } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { browserPath, openConsole, settled, type OpenConsole } from "./browser.ts";
+import { browserPath, openConsole, press, settled, type OpenConsole } from "./browser.ts";
 import { fourColors, pngOf } from "../images/fixtures.ts";
 import { makeData } from "./data.ts";
 
@@ -31,17 +31,8 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     rmSync(folder, { recursive: true });
   });
 
-  const opened = async (path: string): Promise<Page> => {
-    const page = await console.open(`/${account}${path}`);
-    await settled(page);
-    return page;
-  };
-
-  const press = async (page: Page, name: string): Promise<void> =>
-    page.getByRole("button", { name, exact: true }).click();
-
   it("48: follows the runs of a script, holds them where a person looks, and goes on", async () => {
-    const page = await opened("/scripts/visits?tab=logs");
+    const page = await console.opened("/scripts/visits?tab=logs");
     await page.getByText("Following").waitFor();
     for (let i = 1; i <= 40; i++) await data.visit(`https://shop.example/page/${i}`);
     await page.getByRole("row", { name: "row 40 of 40" }).waitFor();
@@ -59,7 +50,7 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
   });
 
   it("shows only the faults of a live log, by an address, with the stack of the error", async () => {
-    const page = await opened("/logs?outcome=faults&search=shelf");
+    const page = await console.opened("/logs?outcome=faults&search=shelf");
     await page.getByText("Following").waitFor();
     await data.visit("https://shop.example/page/1");
     await data.visit("https://shop.example/broken");
@@ -74,7 +65,7 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
   });
 
   it("runs several statements, shows their rows and figures, and marks a fault at its place", async () => {
-    const page = await opened("/d1/shop");
+    const page = await console.opened("/d1/shop");
     const sql = page.getByLabel("SQL");
     await sql.fill("select * from cheap;\nselect nam from articles");
     await sql.press("Control+Enter");
@@ -101,7 +92,7 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
   });
 
   it("shows tables with columns and schema, and exports and imports them", async () => {
-    const page = await opened("/d1/shop?tab=tables");
+    const page = await console.opened("/d1/shop?tab=tables");
     await page.getByRole("button", { name: "articles", exact: true }).click();
     await page.getByRole("cell", { name: "primary key" }).waitFor();
     expect(await page.getByRole("region", { name: "Schema" }).textContent()).toContain("articles_by_name");
@@ -116,7 +107,7 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await page.goto(page.url().replace(/d1\/.*/, "d1"));
     await press(page, "New database");
     await page.getByLabel("Name", { exact: true }).fill("copy");
-    await press(page, "Make the database");
+    await press(page, "Create the database");
     await page.getByRole("heading", { name: "copy" }).waitFor();
     await page.getByRole("tab", { name: "Import and export" }).click();
     const file = { name: "shop.sql", mimeType: "application/sql", buffer: Buffer.from(exported) };
@@ -129,7 +120,7 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
   });
 
   it("restores an earlier state of a database by typing its name, and undoes that", async () => {
-    const page = await opened("/d1/shop?tab=time");
+    const page = await console.opened("/d1/shop?tab=time");
     const count = async (): Promise<unknown> =>
       (
         await console.call<{ results: { n: number }[] }[]>(
@@ -147,6 +138,15 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await console.call("POST", `/accounts/${account}/d1/database/shop/query`, {
       sql: "delete from articles",
     });
+    await page.reload();
+    // The way back to the moment before a write, which is not one before the selects of this test.
+    const written = page
+      .getByRole("row")
+      .filter({ hasText: /before a write by .*, .*:\d\d/ })
+      .first();
+    await written.getByRole("button", { name: "Restore" }).click();
+    await page.getByText("The database gets the state of").waitFor();
+    await page.keyboard.press("Escape");
     await page.getByLabel("Or a bookmark").fill(before.bookmark);
     await press(page, "Restore this state");
     const confirm = page.getByRole("dialog").getByRole("button", { name: "Restore", exact: true });
@@ -155,15 +155,23 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await confirm.click();
     await page.getByText("The database was restored. The state").waitFor();
     expect(await count()).toBe(3);
+    await page.getByRole("tab", { name: "Query" }).click();
+    await page.getByRole("tab", { name: "Time travel" }).click();
     await press(page, "Undo");
     await page.getByLabel("Type shop to confirm").fill("shop");
     await confirm.click();
     await expect.poll(count).toBe(0);
+    const query = `since=2026-01-01&before=2100-01-01&resource_product=d1`;
+    const entries = async (filter: string): Promise<number> =>
+      (await console.call<unknown[]>("GET", `/accounts/${account}/logs/audit?${query}&${filter}`)).length;
+    expect(await entries("resource_type=query&action_type=view")).toBeGreaterThan(1);
+    // The tables of the seed, and the deletion.
+    expect(await entries("resource_type=query&action_type.not=view")).toBe(2);
     await page.context().close();
   });
 
   it("shows the stored data of an object without its code, brings it back, and deletes it", async () => {
-    const page = await opened(`/objects/${data.objectsId}`);
+    const page = await console.opened(`/objects/${data.objectsId}`);
     const { objectsId } = data;
     const objects = `/accounts/${account}/workers/durable_objects/namespaces/${objectsId}/objects`;
     const [object] = await console.call<{ id: string }[]>("GET", objects);
@@ -207,7 +215,7 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
   });
 
   it("40: follows the live log of one customer, with one click from the list", async () => {
-    const page = await opened("/dispatch/customers?tags=gold");
+    const page = await console.opened("/dispatch/customers?tags=gold");
     await page.getByRole("row", { name: "row 1 of 1" }).getByRole("link", { name: "Live logs" }).click();
     await page.getByText("Following").waitFor();
     await data.visit("https://shop.example/of/berta");
@@ -223,9 +231,15 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
   });
 
   it("40: names the customer that throws first, with its last fault", async () => {
-    const page = await opened("/dispatch/customers");
     await data.visit("https://shop.example/of/berta/broken");
     await data.visit("https://shop.example/of/berta/broken");
+    const page = await console.opened("/dispatch/customers");
+    await page.getByLabel("Filter customers by name").fill("BERT");
+    const only = page.getByRole("row", { name: "row 1 of 1" });
+    await only.getByTitle("Error: The shelf is empty").filter({ hasText: "2" }).waitFor();
+    await only.getByRole("link", { name: "berta" }).click();
+    await page.getByText("The shelf is empty").waitFor();
+    await page.getByRole("link", { name: "customers", exact: true }).click();
     await page.getByRole("tab", { name: "Usage" }).click();
     await page.getByLabel("Order").selectOption("By faults");
     const first = page.getByRole("row", { name: /^row 1 of/ });
@@ -238,7 +252,7 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
   });
 
   it("41: deletes customers by tag after their number was typed, and no others", async () => {
-    const page = await opened("/dispatch/customers?tags=trial");
+    const page = await console.opened("/dispatch/customers?tags=trial");
     await press(page, "Delete these");
     const button = page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true });
     await page.getByLabel("Type 2 to confirm").fill("3");
@@ -251,8 +265,8 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await page.context().close();
   });
 
-  it("33, 35: uploads pictures, makes a variant, and signs an address of a private one", async () => {
-    const page = await opened("/images");
+  it("33, 34, 35: uploads pictures, makes a variant, and signs an address of a private one", async () => {
+    const page = await console.opened("/images");
     const shown = page.locator("img.thumbnail");
     await expect
       .poll(() =>
@@ -282,11 +296,20 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await page.getByRole("cell", { name: "card", exact: true }).waitFor();
     const variant = await console.call("GET", `/accounts/${account}/images/v1/variants/card`);
     expect(variant).toMatchObject({ variant: { options: { width: 40, height: 1200, fit: "scale-down" } } });
+    await page.goto(
+      page.url().replace(/images.*/, "images/playground?image=logo&width=20&height=20&fit=cover"),
+    );
+    await page.getByRole("button", { name: "The original" }).click({ position: { x: 2, y: 40 } });
+    await page
+      .getByRole("button", { name: /^Copy http.*gravity=0\.\d\dx0\.[89]\d/ })
+      .first()
+      .waitFor();
+    await page.getByRole("img", { name: /fit=cover,gravity=/ }).waitFor();
     await page.context().close();
   });
 
   it("lists the files of a script with their headers and redirects, and says that there are none", async () => {
-    const page = await opened("/scripts/site?tab=assets");
+    const page = await console.opened("/scripts/site?tab=assets");
     await page.getByRole("row", { name: "row 1 of 1" }).getByText("/index.html").waitFor();
     await page.getByText("x-frame-options: DENY").waitFor();
     expect(await page.getByRole("region", { name: "Redirects" }).textContent()).toContain("/old");
@@ -297,15 +320,53 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
 
   it("shows the figures of the installation", async () => {
     await data.visit("https://shop.example/broken");
-    const page = await opened("");
+    const page = await console.opened("");
     const shown = page.locator(".figure", { hasText: "Runs of scripts" }).locator(".figure-value");
     expect(Number(await shown.textContent())).toBeGreaterThan(0);
+    const changes = page.getByRole("region", { name: "Last changes" });
+    await changes.getByRole("link").first().waitFor();
     const { figures } = await console.call<{ figures: Record<string, number> }>(
       "GET",
       `/accounts/${account}/edge/overview`,
     );
     expect(figures).toMatchObject({ uncaught_exceptions: 0, late_alarms: 0 });
     expect(figures["failed_requests"]).toBeGreaterThan(0);
+    await changes.getByRole("link").first().click();
+    await page.getByRole("dialog").getByText("/client/v4").waitFor();
+    await page.context().close();
+  });
+
+  it("53, 54: keeps what was typed while the server starts again, and waits as long as the API asks", async () => {
+    const page = await console.opened("/d1/shop");
+    const sql = page.getByLabel("SQL");
+    await sql.fill("select 6 * 7 as answer");
+    const offline = page.getByText("The server cannot be reached; reconnecting");
+    await console.restart({ apiRateLimit: 20, apiRateWindowSeconds: 1 }, async () => {
+      await sql.press("Control+Enter");
+      await offline.waitFor();
+    });
+    await offline.waitFor({ state: "detached" });
+    expect(await sql.inputValue()).toBe("select 6 * 7 as answer");
+
+    // The window of the limit ends only when the clock moves.
+    await console.platform.clock.freeze();
+    const authorization = `Bearer ${console.platform.token}`;
+    const ask = async (): Promise<number> =>
+      (await fetch(`${console.platform.urls.api}/zones`, { headers: { authorization } })).status;
+    while ((await ask()) !== 429);
+    const refusal = page.waitForResponse((answer) => answer.status() === 429);
+    await press(page, "Run");
+    const refused = await refusal;
+    await console.platform.clock.advance("1 second");
+    await console.platform.clock.run();
+    const again = page.waitForResponse((answer) => answer.url() === refused.url() && answer.ok());
+    const seconds = Number(await refused.headerValue("retry-after"));
+    await page.getByText(`The API asks to wait ${seconds} s. The call is repeated then.`).waitFor();
+    const startOf = (answer: Response): number => answer.request().timing().startTime;
+    const waitedMs = startOf(await again) - startOf(refused);
+    // The two clocks of the browser differ by less.
+    expect(waitedMs).toBeGreaterThan(seconds * 1000 - 50);
+    await page.getByRole("gridcell", { name: "42", exact: true }).waitFor();
     await page.context().close();
   });
 

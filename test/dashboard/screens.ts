@@ -59,7 +59,7 @@ export function screensOf(
     {
       name: "token-new",
       path: `${a}/tokens`,
-      prepare: async (page) => page.getByRole("button", { name: "Make a token" }).click(),
+      prepare: async (page) => page.getByRole("button", { name: "Create a token" }).click(),
     },
     { name: "members", path: `${a}/members` },
     { name: "audit", path: `${a}/audit` },
@@ -74,6 +74,15 @@ export function screensOf(
       name: `script-${tab}`,
       path: `${a}/scripts/shop-orders?tab=${tab}`,
     })),
+    {
+      name: "script-difference",
+      path: `${a}/scripts/visits?tab=versions`,
+      prepare: async (page) => {
+        await page.getByRole("button", { name: "Actions of version 2", exact: true }).click();
+        await page.getByRole("menuitem", { name: "Compare with version 1" }).click();
+        await page.getByRole("region", { name: "Lines of index.js" }).waitFor();
+      },
+    },
     { name: "script-assets", path: `${a}/scripts/site?tab=assets` },
     {
       name: "script-new",

@@ -1,4 +1,9 @@
+import { globSync, rmSync } from "node:fs";
+import { chromium, type Request } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { entries as allEntries } from "../../src/control/audit/store.ts";
+import { browserPath } from "./browser.ts";
+import { scriptForm } from "./data.ts";
 import { startTestServer, ownerToken, type TestServer } from "../helpers/server.ts";
 
 let server: TestServer;
@@ -77,6 +82,67 @@ it("the start link signs in once", async () => {
   expect([again.status, await again.text()]).toEqual([401, expect.stringContaining("has been used")]);
 });
 
+/** Shows the headers of its request. */
+const echo = `export default {
+  fetch: ({ headers }) => new Response(JSON.stringify([...headers]), { headers: { "content-type": "text/html" } }),
+};`;
+
+it.skipIf(browserPath === undefined)(
+  "1, 2, 6, 7: a fresh clone shows the sign-in, its start link signs in once, and pages of the same host have no session",
+  async () => {
+    const account = server.ready.account_id;
+    const put = { method: "PUT", headers: { authorization: `Bearer ${ownerToken}` }, body: scriptForm(echo) };
+    await fetch(`${server.ready.api}/accounts/${account}/workers/scripts/echo`, put);
+    const { body } = await server.call("GET", `/accounts/${account}/workers/subdomain`);
+    // Cookies know no ports: a script at the edge has the console's host.
+    const host = `echo.${(body.result as { subdomain: string }).subdomain}.workers.localhost`;
+    const at = (url: string): string => `http://${host}:${new URL(url).port}`;
+    // Nothing is built in a fresh clone.
+    for (const file of globSync("node_modules/.cache/selvedge/console-*.json")) rmSync(file);
+    const known = await server.services.tokens.authenticate(ownerToken, "127.0.0.1");
+    if (typeof known === "string") throw new Error(known);
+    const link = `${at(server.ready.dashboard)}/dashboard/#start=${server.services.startCodes.make(known.token)}`;
+    await using browser = await chromium.launch({ executablePath: browserPath!, args: ["--no-sandbox"] });
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(`${at(server.ready.dashboard)}/dashboard/`);
+    await page.getByLabel("API token").waitFor();
+    expect(globSync("node_modules/.cache/selvedge/console-*.json")).not.toEqual([]);
+    await page.goto(link);
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    expect(page.url()).not.toContain("start=");
+
+    const requests: Request[] = [];
+    context.on("request", (request) => requests.push(request));
+    const foreign = await context.newPage();
+    await foreign.goto(at(server.ready.edge));
+    const cookieOf = async (request: Request | undefined): Promise<string | undefined> =>
+      (await request?.allHeaders())?.["cookie"];
+    expect(await cookieOf(requests[0])).toContain("__Host-selvedge=");
+    expect(await foreign.locator("body").textContent()).not.toMatch(/cookie|selvedge=/i);
+
+    const zone = JSON.stringify({ name: "stolen.example", account: { id: account }, padding: "" });
+    const answer = foreign.waitForResponse(/client\/v4\/zones/);
+    await foreign.setContent(
+      `<form method="post" enctype="text/plain" action="${at(server.ready.api)}/client/v4/zones">
+        <input name='${zone.slice(0, -2)}' value='"}'></form>`,
+    );
+    await foreign.evaluate("document.forms[0].submit()");
+    const refused = await answer;
+    expect([await cookieOf(refused.request()), refused.status()]).toEqual([
+      expect.stringContaining("__Host-selvedge="),
+      401,
+    ]);
+    expect((await server.call("GET", "/zones?name=stolen.example")).body.result).toEqual([]);
+
+    await context.clearCookies();
+    await page.reload();
+    await page.getByLabel("API token").waitFor();
+    await page.goto(link);
+    await page.getByText("has been used").waitFor();
+  },
+);
+
 it("the start link of a token that has changed is refused", async () => {
   const { id, value } = await make();
   const known = await server.services.tokens.authenticate(value, "127.0.0.1");
@@ -87,8 +153,7 @@ it("the start link of a token that has changed is refused", async () => {
 });
 
 const entries = () =>
-  server.services.storage.read
-    .selectFrom("audit_logs")
+  allEntries(server.services.storage.read)
     .selectAll()
     .where("operation", "=", "dashboard_session_create")
     .orderBy("id")
@@ -106,7 +171,7 @@ it("a sign-in leaves an entry, a refused token too", async () => {
     request: null,
     resource_id: null,
   });
-  const rows = server.services.storage.read.selectFrom("audit_logs").selectAll();
+  const rows = allEntries(server.services.storage.read).selectAll();
   expect(JSON.stringify(await rows.execute())).not.toContain(value);
   await server.services.storage.write(async (trx, changed) => {
     await trx.updateTable("api_tokens").set({ status: "disabled" }).where("id", "=", id).execute();

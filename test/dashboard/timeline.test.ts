@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { hexOf, textOf } from "../../dashboard/screens/kv/bytes.ts";
-import { lengthOf, scaleOf, spansOf } from "../../dashboard/screens/workflows/scale.ts";
+import { lengthOf, marksOf, placeLabels, scaleOf, spansOf } from "../../dashboard/screens/workflows/scale.ts";
 import { impossible, placeOf, type TimedStep } from "../../dashboard/screens/workflows/workflow.ts";
 import { statuses, transitions, type Input } from "../../src/products/workflows/transitions.ts";
 
@@ -21,6 +21,24 @@ it("37: folds a week of sleep, so that the work beside it can be read", () => {
   expect(lengthOf(scale.folds[0]!.ms)).toBe("6 d 23 h");
   const places = [0, 1000, week, week + 1000].map((ms) => scale.at(ms));
   expect(places).toEqual([0, expect.closeTo(0.46), expect.closeTo(0.54), expect.closeTo(1)]);
+});
+
+it("gives the wait at the end room, and leaves out labels that would touch others", () => {
+  const scale = scaleOf(
+    [
+      { kind: "done", from: 0, to: 10 },
+      { kind: "wait", from: 10, to: hour },
+    ],
+    0,
+    hour,
+  );
+  expect([scale.at(10), scale.at(hour)]).toEqual([expect.closeTo(0.6), expect.closeTo(1)]);
+  const marks = marksOf(scale);
+  expect(marks.map(({ text }) => text)).toEqual(["0", "1 h", "59 min 59 s", "10 ms", "1 h"]);
+  const labels = marks.map(({ place, text }) => ({ place, width: text.length * 7 }));
+  const round = (lefts: (number | undefined)[]) => lefts.map((left) => left && Number(left.toFixed(1)));
+  expect(round(placeLabels(labels, 400))).toEqual([0, 379, 281.5, 222.5, undefined]);
+  expect(round(placeLabels(labels, 160))).toEqual([0, 139, undefined, 78.5, undefined]);
 });
 
 it("keeps the scale straight without a long idle time, and for a sleep alone", () => {

@@ -100,15 +100,12 @@ for (const [name, { file, args, localized }] of Object.entries(programs))
       });
       for (const stream of [proxy.stdout!, proxy.stderr!])
         stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
-      await vi.waitFor(
-        async () => {
-          expect(proxy.exitCode, output).toBeNull();
-          const socket = connect(port, "127.0.0.1");
-          await once(socket, "connect");
-          socket.destroy();
-        },
-        { timeout: 20_000 },
-      );
+      await vi.waitFor(async () => {
+        expect(proxy.exitCode, output).toBeNull();
+        const socket = connect(port, "127.0.0.1");
+        await once(socket, "connect");
+        socket.destroy();
+      });
     });
     afterAll(async () => {
       const exited = once(proxy, "exit");

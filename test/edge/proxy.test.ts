@@ -3,7 +3,7 @@ import { request, type IncomingMessage } from "node:http";
 import { createServer as createRawServer, type AddressInfo } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 import { loopback, raw, startEdge, startOrigin, type TestEdge, type TestOrigin } from "./harness.ts";
 
 const open: { close(): unknown }[] = [];
@@ -31,7 +31,7 @@ async function standsStill(count: () => number): Promise<void> {
       before = now;
       if (!isStill) throw new Error("still growing");
     },
-    { timeout: 10_000, interval: 200 },
+    { interval: 200 },
   );
 }
 
@@ -115,13 +115,13 @@ describe("streaming", () => {
       response.writeHead(200, { "content-length": 100 });
       response.write("part", () => response.destroy());
     });
-    await expect(visit(edge.url, host)).rejects.toThrow();
+    await expect(requestEdge(edge.url, host)).rejects.toThrow();
   });
 });
 
 it("reuses connections to the origin", async () => {
   const { edge, origin } = await pair((_incoming, response) => response.end("ok"));
-  for (let i = 0; i < 20; i++) await visit(edge.url, host);
+  for (let i = 0; i < 20; i++) await requestEdge(edge.url, host);
   expect(origin.connections()).toBe(1);
 });
 
@@ -141,7 +141,7 @@ it("repeats a GET when its idle connection closes as it is sent, and never a POS
   await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
   const edge = await startEdge({ [host]: loopback }, (origin.address() as AddressInfo).port);
   open.push(origin, edge);
-  for (let i = 0; i < 3; i++) expect((await visit(edge.url, host)).status).toBe(200);
+  for (let i = 0; i < 3; i++) expect((await requestEdge(edge.url, host)).status).toBe(200);
   expect(requests).toBe(5);
   const post = await raw(
     edge.port,
@@ -154,7 +154,7 @@ it("repeats a GET when its idle connection closes as it is sent, and never a POS
 describe("headers", () => {
   const echo = async (headers: Record<string, string>): Promise<Record<string, string>> => {
     const { edge } = await pair((incoming, response) => response.end(JSON.stringify(incoming.headers)));
-    return JSON.parse((await visit(edge.url, host, "/", headers)).body) as Record<string, string>;
+    return JSON.parse((await requestEdge(edge.url, host, "/", headers)).body) as Record<string, string>;
   };
 
   it("sets the visitor's address, and ignores headers that claim another", async () => {
@@ -209,15 +209,15 @@ describe("headers", () => {
       ]);
       response.end();
     });
-    const answer = await visit(edge.url, host);
+    const answer = await requestEdge(edge.url, host);
     expect(answer.headers).toMatchObject({ "x-kept": "yes", "set-cookie": ["a=1", "b=2"] });
     expect(answer.headers).not.toHaveProperty("x-secret");
   });
 
   it("answers 508 to a request that has passed through before", async () => {
     const { edge } = await pair((_incoming, response) => response.end("never"));
-    expect((await visit(edge.url, host, "/", { "cdn-loop": "other; v=1, Selvedge" })).status).toBe(508);
-    expect((await visit(edge.url, host, "/", { "cdn-loop": "other" })).status).toBe(200);
+    expect((await requestEdge(edge.url, host, "/", { "cdn-loop": "other; v=1, Selvedge" })).status).toBe(508);
+    expect((await requestEdge(edge.url, host, "/", { "cdn-loop": "other" })).status).toBe(200);
   });
 });
 
@@ -278,12 +278,12 @@ describe("visitor errors", () => {
     );
     open.push(edge);
     edge.zone.setHost("dns-only.a.example", { isProxied: false, targets: [nobody] });
-    const html = await visit(edge.url, name);
+    const html = await requestEdge(edge.url, name);
     expect(html.status).toBe(status);
     expect(html.headers["content-type"]).toMatch(/^text\/html/);
     expect(html.body).toContain(`error ${code}`);
     expect(html.body).not.toMatch(/src=|href=|url\(/);
-    const json = await visit(edge.url, name, "/", { accept: "application/json" });
+    const json = await requestEdge(edge.url, name, "/", { accept: "application/json" });
     expect((JSON.parse(json.body) as { error: { code: number; ray: string } }).error).toMatchObject({
       code,
       ray: json.headers["cf-ray"],
@@ -293,18 +293,18 @@ describe("visitor errors", () => {
   it("a paused zone answers 503", async () => {
     const { edge } = await pair((_incoming, response) => response.end());
     edge.zone.isPaused = true;
-    expect((await visit(edge.url, host)).status).toBe(503);
+    expect((await requestEdge(edge.url, host)).status).toBe(503);
     edge.zone.isPaused = false;
-    expect((await visit(edge.url, host)).status).toBe(200);
+    expect((await requestEdge(edge.url, host)).status).toBe(200);
   });
 
   it("an origin that never responds, or does not speak HTTP", async () => {
     const silent = await pair(() => {}, { settings: { originFirstByteTimeoutMs: 100 } });
-    expect((await visit(silent.edge.url, host)).status).toBe(524);
+    expect((await requestEdge(silent.edge.url, host)).status).toBe(524);
     const { edge, origin } = await pair(() => {});
     origin.server.removeAllListeners("connection");
     origin.server.on("connection", (socket) => socket.end("SSH-2.0-nonsense\r\n"));
-    expect((await visit(edge.url, host)).status).toBe(520);
+    expect((await requestEdge(edge.url, host)).status).toBe(520);
   });
 });
 
@@ -312,7 +312,7 @@ describe("addresses", () => {
   it("tries the next address when the first does not accept connections", async () => {
     const { edge } = await pair((_incoming, response) => response.end("second"));
     edge.zone.setHost(host, { isProxied: true, targets: [{ type: "A", content: "127.9.9.9" }, ...loopback] });
-    expect((await visit(edge.url, host)).body).toBe("second");
+    expect((await requestEdge(edge.url, host)).body).toBe("second");
   });
 
   it("does not reach the node's own listeners, in any form of address", async () => {
@@ -320,7 +320,7 @@ describe("addresses", () => {
     edge.policy.forbidListener(origin.port);
     for (const content of ["127.0.0.1", "127.1.2.3", "0.0.0.0"]) {
       edge.zone.setHost(host, { isProxied: true, targets: [{ type: "A", content }] });
-      expect((await visit(edge.url, host)).status).toBe(403);
+      expect((await requestEdge(edge.url, host)).status).toBe(403);
     }
     for (const content of [
       "::1",
@@ -331,7 +331,7 @@ describe("addresses", () => {
       "2002:7f00:1::",
     ]) {
       edge.zone.setHost(host, { isProxied: true, targets: [{ type: "AAAA", content }] });
-      expect((await visit(edge.url, host)).status).toBe(403);
+      expect((await requestEdge(edge.url, host)).status).toBe(403);
     }
   });
 
@@ -343,7 +343,7 @@ describe("addresses", () => {
     });
     edge.zone.setHost(host, { isProxied: true, targets: [{ type: "CNAME", content: "fickle.example" }] });
     for (let i = 0; i < 4; i++) {
-      const answer = await visit(edge.url, host);
+      const answer = await requestEdge(edge.url, host);
       expect([answer.status, answer.body.includes("secret")]).toEqual([403, false]);
     }
   });

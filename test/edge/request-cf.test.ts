@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { writeGeoFiles } from "../helpers/geo.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 import { startOrigin, type TestOrigin } from "./harness.ts";
 
 /**
@@ -49,7 +49,7 @@ async function rule(expression: string): Promise<void> {
   expect(answer.body.errors).toEqual([]);
 }
 async function ask(headers: Record<string, string> = {}): Promise<Record<string, string>> {
-  const answer = await visit(server.ready.edge, host, "/", headers);
+  const answer = await requestEdge(server.ready.edge, host, "/", headers);
   expect(answer.status).toBe(200);
   return JSON.parse(answer.body) as Record<string, string>;
 }
@@ -99,7 +99,7 @@ it("sends the origin the client's address, and none of the internal headers", as
 
 it("refuses invalid headers of a trusted proxy", async () => {
   await rule('ip.src.country eq "DE"');
-  const answer = await visit(server.ready.edge, host, "/", { "selvedge-cf": "nonsense" });
+  const answer = await requestEdge(server.ready.edge, host, "/", { "selvedge-cf": "nonsense" });
   expect([answer.status, answer.body.includes("selvedge-cf")]).toEqual([400, true]);
 });
 
@@ -144,7 +144,7 @@ it("ignores proxy headers when no proxy is trusted", async () => {
       ],
     });
     const headers = { ...berlin, "selvedge-cf": '{"country":"DE"}' };
-    const answer = await visit(open.ready.edge, "plain.example", "/", headers);
+    const answer = await requestEdge(open.ready.edge, "plain.example", "/", headers);
     const seen = JSON.parse(answer.body) as Record<string, string>;
     expect(seen).toMatchObject({ host: "plain.example", "cf-connecting-ip": "127.0.0.1" });
     expect(seen["x-forwarded-for"]).toBe("192.0.2.1, 127.0.0.1");

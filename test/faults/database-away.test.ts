@@ -73,7 +73,7 @@ beforeAll(async () => {
     send: null,
     create: expect.any(String),
   });
-}, 120_000);
+});
 afterAll(() => postgres.stop());
 
 /** The results or error messages of the script's calls. */

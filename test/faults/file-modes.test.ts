@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { fourColors, pngOf } from "../images/fixtures.ts";
 import { serve, temporaryFolder } from "../helpers/process.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 import { callerOf, everyWrite } from "../helpers/writes.ts";
 
 const environment = { SELVEDGE_API_TOKEN: "owner-token-for-tests", SELVEDGE_API_RATE_LIMIT: "0" };
@@ -43,7 +43,7 @@ it("a busy platform makes its files private, even in a folder that was open to o
     subdomain: string;
   };
   const host = `${script}.${subdomain}.workers.localhost`;
-  expect((await visit(server.ready.edge, host)).body).toBe("hello");
+  expect((await requestEdge(server.ready.edge, host)).body).toBe("hello");
   const image = (await call("GET", `/accounts/${account}/images/v1`)).result.images[0].id as string;
   const picture = await fetch(`${server.ready.delivery}/${server.ready.account_hash}/${image}/w=10,f=png`);
   expect(picture.status).toBe(200);

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { fourColors, pngOf } from "../images/fixtures.ts";
 import { canMakeDisks, fillDisk, newDisk } from "../helpers/disk.ts";
 import { serve, type ServerProcess } from "../helpers/process.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 import { callerOf, everyWrite, type Answered, type Call } from "../helpers/writes.ts";
 
 const mebibyte = 1024 * 1024;
@@ -100,17 +100,17 @@ it.skipIf(!canMakeDisks)(
     expect((await fetch(new URL("/healthz", server.ready.api))).status).toBe(200);
     // Reads still work.
     expect(await areMade()).toEqual([]);
-    expect((await visit(server.ready.edge, `${script}.${subdomain}.workers.localhost`)).body).toBe("hello");
+    expect((await requestEdge(server.ready.edge, `${script}.${subdomain}.workers.localhost`)).body).toBe(
+      "hello",
+    );
 
     rmSync(join(disk.outside, "filler"));
     await expect.poll(() => readiness(server)).toEqual([200, { status: "ok" }]);
     // The workflow engine notices the free space at its next attempt to write.
-    await expect.poll(sendAll, { timeout: 20_000 }).toEqual([]);
+    await expect.poll(sendAll).toEqual([]);
     expect(await areMade()).toEqual([]);
     await expect
-      .poll(async () => (await call("GET", `${workflow}/instances/across`)).result.status, {
-        timeout: 30_000,
-      })
+      .poll(async () => (await call("GET", `${workflow}/instances/across`)).result.status)
       .toBe("complete");
 
     server.process.kill("SIGKILL");

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished, vi } from "vitest";
 import { startPostgres, type TestPostgres } from "../helpers/postgres.ts";
 import { serve, type ServerProcess } from "../helpers/process.ts";
 import { ownerToken, startTestServer, type TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 
 /** Nodes that cannot follow, were suspended or killed, or lost their database for a while. */
 let postgres: TestPostgres;
@@ -11,7 +11,7 @@ beforeAll(async () => {
   postgres = await startPostgres();
 });
 afterAll(() => postgres.stop());
-const wait = { timeout: 20_000, interval: 20 };
+const wait = { interval: 20 };
 
 async function clientOf(url: string): Promise<Client> {
   const client = new Client(url);
@@ -63,7 +63,7 @@ it("a node that cannot follow says so, and serves or refuses visitors as configu
   const databaseUrl = await postgres.createDatabase();
   const settings = { databaseUrl, staleAfterSeconds: 2 };
   const [serving, refusing] = [await start(settings), await start({ ...settings, staleEdge: "refuse" })];
-  const ask = async ({ ready: { edge } }: TestServer) => visit(edge, "unknown.example");
+  const ask = async ({ ready: { edge } }: TestServer) => requestEdge(edge, "unknown.example");
   const known = (await ask(serving)).status;
   await vi.waitFor(async () => expect((await ask(refusing)).status).toBe(known), wait);
   const operator = await clientOf(databaseUrl);

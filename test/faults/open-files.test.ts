@@ -27,7 +27,7 @@ const openBlobs = (): string[] =>
       return []; // closed meanwhile
     }
   });
-const expectNoneOpen = async (): Promise<void> => vi.waitFor(() => expect(openBlobs()).toEqual([]), 5000);
+const expectNoneOpen = async (): Promise<void> => vi.waitFor(() => expect(openBlobs()).toEqual([]));
 
 // oxlint-disable-next-line typescript/no-explicit-any
 const send = async (path: string, body: object): Promise<any> => {

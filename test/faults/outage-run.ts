@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 import { elapsedUntil, startScene, type Outage, type Scene } from "./outages.ts";
 
 /** The effect of an outage of PostgreSQL on two nodes. */
@@ -67,7 +67,7 @@ class Run {
 
   async of(outage: Outage, awayMs: number): Promise<OutageReport> {
     await this.#serve();
-    const working = this.#nodes.flatMap((node, n) => [this.#write(node, n), this.#visit(node)]);
+    const working = this.#nodes.flatMap((node, n) => [this.#write(node, n), this.#request(node)]);
     await this.#writing(0);
     const beginMs = performance.now();
     await outage.begin(this.#scene);
@@ -97,7 +97,8 @@ class Run {
     const rule = { action: "route", expression: "true", action_parameters: { origin: { port: 1 } } };
     const path = `/zones/${id}/rulesets/phases/http_request_origin/entrypoint`;
     await first.call("PUT", path, { rules: [rule] });
-    const isServed = async (): Promise<boolean> => (await visit(second.ready.edge, host)).status === 521;
+    const isServed = async (): Promise<boolean> =>
+      (await requestEdge(second.ready.edge, host)).status === 521;
     await elapsedUntil(isServed, performance.now(), waitMsMax);
   }
 
@@ -114,9 +115,9 @@ class Run {
     }
   }
 
-  async #visit({ ready: { edge } }: TestServer): Promise<void> {
+  async #request({ ready: { edge } }: TestServer): Promise<void> {
     while (!this.#isOver) {
-      const { status } = await visit(edge, host);
+      const { status } = await requestEdge(edge, host);
       this.#visits++;
       if (status !== 521) this.#visitsFailed++;
       await delay(50);

@@ -43,4 +43,4 @@ it("a node whose listener reads from a server that falls silent follows the next
     await scene.stop();
     await Promise.all(storages.map((storage) => storage.close()));
   }
-}, 90_000);
+});

@@ -2,7 +2,7 @@ import { uploadForm } from "../runtime/platform.ts";
 import type { ServerProcess } from "./process.ts";
 import { ownerToken } from "./server.ts";
 import { WebSocket } from "ws";
-import { visit } from "./visit.ts";
+import { requestEdge } from "./edge-request.ts";
 
 const accounts = 50;
 const balance = 100;
@@ -101,7 +101,7 @@ export async function openBank({ ready }: ServerProcess, database?: string): Pro
   const { subdomain } = (await api("GET", "/workers/subdomain")).result as { subdomain: string };
   const host = `bank.${subdomain}.workers.localhost`;
   const ask = async (path: string): Promise<unknown> => {
-    const { status, body } = await visit(ready.edge, host, path);
+    const { status, body } = await requestEdge(ready.edge, host, path);
     if (status !== 200) throw new Error(body);
     return JSON.parse(body);
   };

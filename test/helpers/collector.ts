@@ -3,11 +3,13 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect } from "vitest";
 import { z } from "zod";
+import { decodeTraces } from "./otlp-protobuf.ts";
 import { unawaited } from "../../src/platform/util/uncaught.ts";
 
 /*
- * A collector of OpenTelemetry: takes OTLP/HTTP with JSON, by the JSON mapping of opentelemetry-proto 1.x. An unknown
- * field, a number for a 64-bit integer, a name for an enumeration or a malformed id makes it refuse the whole request.
+ * A collector of OpenTelemetry: takes OTLP/HTTP with JSON, by the JSON mapping of opentelemetry-proto 1.x, and with
+ * protobuf. An unknown field, a number for a 64-bit integer, a name for an enumeration or a malformed id makes it refuse
+ * the whole request.
  */
 
 const notZero = (text: string): boolean => !/^0*$/.test(text);
@@ -83,7 +85,7 @@ export interface CollectedSpan {
   endNs: bigint;
   attributes: Record<string, unknown>;
   resource: Record<string, unknown>;
-  links: { traceId: string; spanId: string }[];
+  links: { traceId: string; spanId: string; flags: number | undefined }[];
   isError: boolean;
 }
 
@@ -106,8 +108,16 @@ export interface Collector {
 const plain = (list: z.infer<typeof attributes>): Record<string, unknown> =>
   Object.fromEntries(list.map((each) => [each.key, Object.values(each.value)[0]]));
 
-function spansOf(text: string): CollectedSpan[] {
-  return request.parse(JSON.parse(text)).resourceSpans.flatMap(({ resource, scopeSpans }) =>
+const decoders: Readonly<Record<string, (body: Buffer) => unknown>> = {
+  "application/json": (body) => JSON.parse(body.toString()),
+  "application/x-protobuf": decodeTraces,
+};
+
+/** The spans in the body of a request. Throws if it is not as OTLP says. */
+export function spansOf(type: string | undefined, body: Buffer): CollectedSpan[] {
+  const decode = decoders[type ?? ""];
+  if (decode === undefined) throw new Error(`Unexpected type ${type}`);
+  return request.parse(decode(body)).resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans.flatMap(({ spans }) =>
       spans.map((each) => {
         const [startNs, endNs] = [BigInt(each.startTimeUnixNano), BigInt(each.endTimeUnixNano)];
@@ -123,7 +133,11 @@ function spansOf(text: string): CollectedSpan[] {
           endNs,
           attributes: plain(each.attributes),
           resource: plain(resource.attributes),
-          links: each.links ?? [],
+          links: (each.links ?? []).map(({ traceId: of, spanId: at, flags }) => ({
+            traceId: of,
+            spanId: at,
+            flags,
+          })),
           isError: each.status?.code === 2,
         };
       }),
@@ -134,24 +148,25 @@ function spansOf(text: string): CollectedSpan[] {
 /** Starts a collector on a free port. */
 export async function startCollector(): Promise<Collector> {
   const server = createServer((incoming, response) => {
-    let text = "";
-    incoming.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+    const chunks: Buffer[] = [];
+    incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
     const take = async (): Promise<void> => {
       const status = await collector.answer();
       collector.headers.push(incoming.headers);
+      const type = incoming.headers["content-type"];
+      const body = Buffer.concat(chunks);
       if (status === 200) {
         try {
           if (incoming.method !== "POST" || incoming.url !== "/v1/traces")
             throw new Error(`Unexpected ${incoming.method} ${incoming.url}`);
-          if (incoming.headers["content-type"] !== "application/json") throw new Error("Unexpected type");
-          collector.spans.push(...spansOf(text));
+          collector.spans.push(...spansOf(type, body));
         } catch (error) {
-          collector.refused.push(`${(error as Error).message}\n${text}`);
+          collector.refused.push(`${(error as Error).message}\n${body.toString("latin1")}`);
           response.writeHead(400).end();
           return;
         }
       }
-      response.writeHead(status, { "content-type": "application/json" }).end("{}");
+      response.writeHead(status, { "content-type": type }).end(type === "application/json" ? "{}" : "");
     };
     incoming.on("end", () => unawaited(take()));
   });
@@ -164,12 +179,12 @@ export async function startCollector(): Promise<Collector> {
     headers: [],
     answer: () => 200,
     async find(what) {
-      await expect.poll(() => collector.spans.some(what), { timeout: 15_000 }).toBe(true);
+      await expect.poll(() => collector.spans.some(what)).toBe(true);
       return collector.spans.find(what)!;
     },
     async trace(id, count) {
       const found = (): CollectedSpan[] => collector.spans.filter(({ traceId: each }) => each === id);
-      await expect.poll(() => found().length, { timeout: 15_000 }).toBeGreaterThanOrEqual(count);
+      await expect.poll(() => found().length).toBeGreaterThanOrEqual(count);
       return found();
     },
     close() {

@@ -1,6 +1,6 @@
 import type Cloudflare from "cloudflare";
 import { afterAll, beforeAll } from "vitest";
-import { startTestServer, type Answer, type TestServer } from "./server.ts";
+import { startTestServer, type ApiResponse, type TestServer } from "./server.ts";
 
 /** The server of a test file about DNS records, and its official client. `useServer` sets both. */
 export let server: TestServer;
@@ -18,5 +18,5 @@ export function useServer(): void {
 let zonesMade = 0;
 export const createZone = (): Promise<string> => server.newZone(`zone-${++zonesMade}.example`);
 export const nameOf = (zone_id: string): string => server.services.zones.find(zone_id)!.name;
-export const messages = (answer: Answer): string[] =>
+export const messages = (answer: ApiResponse): string[] =>
   answer.body.messages.map((each) => (each as { message: string }).message);

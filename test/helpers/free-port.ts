@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 
 /**
- * A port on 127.0.0.1 that is free for TCP and UDP, for programs that must be told theirs. It lies below the ports
+ * A port on 127.0.0.1 that is free for TCP and UDP, for programs whose port must be set. It lies below the ports
  * that the system gives to outgoing connections, which would otherwise take it before the program does.
  */
 export async function freePort(): Promise<number> {

@@ -28,11 +28,11 @@ export function leaksIn(text: string, isError: boolean): string[] {
 }
 
 const textMax = 256 * 1024;
-type Answer = (ServerResponse | Http2ServerResponse) & { _header?: string | null };
+type AnyResponse = (ServerResponse | Http2ServerResponse) & { _header?: string | null };
 const bodies = new WeakMap<object, string>();
 
 /** The head, however it was given. */
-const headOf = (answer: Answer): string =>
+const headOf = (answer: AnyResponse): string =>
   answer._header ??
   Object.entries(answer.getHeaders())
     .map(([name, value]) => `${name}: ${String(value)}`)
@@ -48,32 +48,32 @@ export const leaks: string[] = ((globalThis as { leaks?: string[] }).leaks ??= [
 
 /** From now on, looks into every answer of this process's servers. */
 export function watchAnswers(): void {
-  const take = (answer: Answer, chunk: unknown): void => {
+  const take = (answer: AnyResponse, chunk: unknown): void => {
     if (typeof chunk !== "string" && !(chunk instanceof Uint8Array)) return;
     const before = bodies.get(answer) ?? "";
     if (before.length < textMax)
       bodies.set(answer, before + Buffer.from(chunk as Uint8Array).toString("latin1"));
   };
-  const look = (answer: Answer): void => {
+  const look = (answer: AnyResponse): void => {
     const head = headOf(answer);
     if (!isOurs(head)) return;
-    const told = /^x-selvedge-error: (.*)$/im.exec(head)?.[1];
+    const errorHeader = /^x-selvedge-error: (.*)$/im.exec(head)?.[1];
     const isError = answer.statusCode >= 400;
     const found = [
       ...(isText(head) ? leaksIn(bodies.get(answer) ?? "", isError) : []),
-      ...(told === undefined ? [] : leaksIn(unescaped(told), true)),
+      ...(errorHeader === undefined ? [] : leaksIn(unescaped(errorHeader), true)),
     ];
     for (const leak of found)
       leaks.push(`${answer.statusCode} says ${leak}: ${(bodies.get(answer) ?? head).slice(0, 500)}`);
   };
-  for (const { prototype } of [ServerResponse, Http2ServerResponse] as { prototype: Answer }[]) {
+  for (const { prototype } of [ServerResponse, Http2ServerResponse] as { prototype: AnyResponse }[]) {
     // oxlint-disable-next-line typescript/unbound-method -- called with their own `this` below
     const { write, end } = prototype;
-    prototype.write = function (this: Answer, ...args: unknown[]) {
+    prototype.write = function (this: AnyResponse, ...args: unknown[]) {
       take(this, args[0]);
       return Reflect.apply(write, this, args) as boolean;
     };
-    prototype.end = function (this: Answer, ...args: unknown[]) {
+    prototype.end = function (this: AnyResponse, ...args: unknown[]) {
       take(this, args[0]);
       const ended = Reflect.apply(end, this, args) as never;
       look(this);

@@ -20,7 +20,7 @@ export function holeIn(message: string): string | undefined {
   return holes.map((hole) => hole.exec(ours)?.[0]).find((found) => found !== undefined);
 }
 
-interface Told {
+interface Envelope {
   errors?: { message?: unknown; error_chain?: { message: string }[] }[];
   messages?: { message?: unknown }[];
 }
@@ -31,11 +31,11 @@ export async function readMessages(response: Response): Promise<Response> {
   const body = (await response
     .clone()
     .json()
-    .catch(() => null)) as Told | null;
-  const told = [body?.errors ?? [], body?.messages ?? []].flatMap((list) =>
+    .catch(() => null)) as Envelope | null;
+  const entries = [body?.errors ?? [], body?.messages ?? []].flatMap((list) =>
     Array.isArray(list) ? list : [],
   );
-  for (const { message } of told) {
+  for (const { message } of entries) {
     if (typeof message !== "string") continue;
     const hole = holeIn(message);
     if (hole !== undefined) throw new Error(`A message has a hole, ${JSON.stringify(hole)}: ${message}`);

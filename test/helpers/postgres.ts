@@ -10,6 +10,8 @@ export interface TestPostgres {
   dataDir: string;
   /** The URL of a fresh, empty database. */
   createDatabase(): Promise<string>;
+  /** Copies a database as it is. Returns the function that puts the copy in its place, and ends all connections: what was committed since then is lost. */
+  save(url: string): Promise<() => Promise<void>>;
   /** Ends the server in order, with all of its connections, as `pg_ctl stop --mode=fast` does. */
   end(): Promise<void>;
   /** Ends the server at once, with all of its connections; `start` brings it back with what had been committed. */
@@ -63,6 +65,19 @@ export async function startPostgres(): Promise<TestPostgres> {
     process.kill(Number(pid), name);
     await ended([Number(pid)]);
   };
+  /** Runs statements that need a database without connections. */
+  const without = async (name: string, ...statements: readonly string[]): Promise<void> => {
+    const client = new Client(`postgres://selvedge:selvedge@127.0.0.1:${port}/postgres`);
+    await client.connect();
+    const isOpen = (open: boolean) => client.query(`ALTER DATABASE "${name}" ALLOW_CONNECTIONS ${open}`);
+    await isOpen(false);
+    await client.query("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1", [
+      name,
+    ]);
+    for (const each of statements) await client.query(each);
+    await isOpen(true);
+    await client.end();
+  };
   let databases = 0;
   let isUp = true;
   return {
@@ -72,6 +87,17 @@ export async function startPostgres(): Promise<TestPostgres> {
       const name = `test_${++databases}`;
       await postgres.createDatabase(name);
       return `postgres://selvedge:selvedge@127.0.0.1:${port}/${name}`;
+    },
+    async save(url) {
+      const name = new URL(url).pathname.slice(1);
+      const copy = `${name}_saved_${++databases}`;
+      await without(name, `CREATE DATABASE "${copy}" TEMPLATE "${name}"`);
+      return () =>
+        without(
+          name,
+          `ALTER DATABASE "${name}" RENAME TO "${copy}_lost"`,
+          `ALTER DATABASE "${copy}" RENAME TO "${name}"`,
+        );
     },
     end: () => endBy("SIGINT"),
     crash: () => endBy("SIGQUIT"),

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Ready } from "../../src/server.ts";
+import type { Ready } from "../../src/ready.ts";
 
 export interface ServerProcess {
   process: ChildProcess;

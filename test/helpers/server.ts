@@ -18,10 +18,10 @@ export interface TestServer extends RunningServer {
   clientWith(group: string, resources: Record<string, string>, conditions?: object): Promise<Cloudflare>;
   /** Makes a zone of the owner's account, and answers with its id. */
   newZone(name: string): Promise<string>;
-  /** Calls the API as the owner, or as told; answers with the status and the envelope. */
-  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Calls the API as the owner, or with the given headers; answers with the status and the envelope. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiResponse>;
 }
-export interface Answer {
+export interface ApiResponse {
   status: number;
   headers: Headers;
   body: {
@@ -60,7 +60,7 @@ export async function startTestServer(
   );
   const server = await startServer(config, logger ?? createLogger(logLevel), {
     validateResults: true,
-    ...(recordAnswer === undefined ? {} : { onAnswer: recordAnswer }),
+    ...(recordAnswer === undefined ? {} : { onResult: recordAnswer }),
   });
   const call: TestServer["call"] = async (method, path, body, headers = {}) => {
     const response = await readingFetch(`${server.ready.api}${path}`, {
@@ -76,7 +76,7 @@ export async function startTestServer(
     return {
       status: response.status,
       headers: response.headers,
-      body: (text === "" ? {} : JSON.parse(text)) as Answer["body"],
+      body: (text === "" ? {} : JSON.parse(text)) as ApiResponse["body"],
     };
   };
   const clientOf = (apiToken: string): Cloudflare =>

@@ -8,13 +8,13 @@ import { sizeOf, startImagePlatform, type ImagePlatform } from "./platform.ts";
 let platform: ImagePlatform | undefined;
 afterEach(() => platform?.close(1000));
 
-interface Answer {
+interface DeliveredPicture {
   status: number;
   headers: Record<string, unknown>;
   bytes: Buffer;
 }
 /** A request to the edge with another Host. */
-function ask(host: string, path: string, method = "GET", body?: string): Promise<Answer> {
+function ask(host: string, path: string, method = "GET", body?: string): Promise<DeliveredPicture> {
   return new Promise((resolve, reject) => {
     const sent = request(
       `${platform!.ready.edge}${path}`,
@@ -71,7 +71,7 @@ it("HTTP/2 over TLS, errors and 304 too", async () => {
   platform = await startImagePlatform({ edgeTlsListen: "127.0.0.1:0" });
   const id = await platform.store(await jpegOf(fourColors(64, 48)));
   const session = connect(platform.ready.edge_tls!, { rejectUnauthorized: false });
-  const get = (options: string, headers: Record<string, string> = {}): Promise<Answer> =>
+  const get = (options: string, headers: Record<string, string> = {}): Promise<DeliveredPicture> =>
     new Promise((resolve, reject) => {
       const path = `/cdn-cgi/imagedelivery/${platform!.ready.account_hash}/${id}/${options}`;
       const stream = session.request({ ":path": path, ":authority": "images.localhost", ...headers });

@@ -24,6 +24,14 @@ const runs = () => vi.spyOn(platform.services.images.engine, "run");
 const types = async (id: string, accept: string): Promise<string> =>
   (await platform.deliver(id, "w=40", { accept })).headers.get("content-type")!;
 
+it("a result whose file is removed before it is opened is looked for again", async () => {
+  const missing = { path: "/no/such/result", sizeBytes: 300_000 };
+  const found = vi.spyOn(platform.services.images.results, "get").mockResolvedValueOnce(missing);
+  const { status, bytes } = await platform.deliver(photo, "w=47");
+  expect([status, await sizeOf(bytes)]).toEqual([200, "47x35"]);
+  expect(found.mock.calls.length).toBeGreaterThan(1);
+});
+
 describe("options", () => {
   it.each([
     ["quality", ["1", "100", "low", "high"], ["0", "101", "85.5", "-1", "best"]],

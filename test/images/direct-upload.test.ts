@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import type { FileBlobs } from "../../src/platform/storage/blobs.ts";
-import { ownerToken, type Answer } from "../helpers/server.ts";
+import { ownerToken, type ApiResponse } from "../helpers/server.ts";
 import { fourColors, jpegOf } from "./fixtures.ts";
 import { startImagePlatform, type ImagePlatform } from "./platform.ts";
 
@@ -33,7 +33,7 @@ function post(url: string, bytes: Uint8Array = jpeg, name = "mine.jpg"): Promise
 }
 const codeOf = async (response: Response): Promise<[number, number | undefined]> => [
   response.status,
-  ((await response.json()) as Answer["body"]).errors[0]?.code,
+  ((await response.json()) as ApiResponse["body"]).errors[0]?.code,
 ];
 
 it("goes from a draft to an image, once", async () => {
@@ -47,7 +47,7 @@ it("goes from a draft to an image, once", async () => {
   const answer = await post(uploadURL);
   expect(answer.status).toBe(200);
   expect(answer.headers.get("access-control-allow-origin")).toBe("*");
-  const { result, success } = (await answer.json()) as Answer["body"];
+  const { result, success } = (await answer.json()) as ApiResponse["body"];
   expect(success).toBe(true);
   expect(result).toMatchObject({ id, filename: "mine.jpg", requireSignedURLs: true, meta: { a: 1 } });
   expect(result).not.toHaveProperty("draft");
@@ -153,7 +153,7 @@ it("returns errors in the envelope, also to a client that is still sending", asy
     // The faster side differs between attempts.
     const answers = await Promise.all(Array.from({ length: 10 }, () => post(url, large)));
     for (const answer of answers) {
-      const { success, errors } = (await answer.json()) as Answer["body"];
+      const { success, errors } = (await answer.json()) as ApiResponse["body"];
       expect([answer.status, success, errors[0]!.code]).toEqual([status, false, code]);
       expect(answer.headers.get("access-control-allow-origin")).toBe("*");
     }
@@ -168,7 +168,10 @@ it("ignores the other fields of a form, as a browser's form has them", async () 
   form.set("file", new File([new Uint8Array(jpeg)], "mine.jpg"));
   form.append("file-size", "1");
   const answer = await fetch(uploadURL, { method: "POST", body: form });
-  expect([answer.status, ((await answer.json()) as Answer["body"]).result.meta]).toEqual([200, { a: 1 }]);
+  expect([answer.status, ((await answer.json()) as ApiResponse["body"]).result.meta]).toEqual([
+    200,
+    { a: 1 },
+  ]);
 });
 
 it("takes metadata in the Go client's notation", async () => {

@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { readImageForm } from "../../src/products/images/input/api-form.ts";
 import { canMakeDisks, fillDisk, smallDisk } from "../helpers/disk.ts";
 import { serve, temporaryFolder } from "../helpers/process.ts";
-import { ownerToken, type Answer } from "../helpers/server.ts";
+import { ownerToken, type ApiResponse } from "../helpers/server.ts";
 import { fourColors, jpegOf, noise, pngOf } from "./fixtures.ts";
 import { startImagePlatform } from "./platform.ts";
 
@@ -107,12 +107,12 @@ it("after a kill during a direct upload the draft is usable, and the sweep leave
     method: "POST",
     headers: { authorization: `Bearer ${ownerToken}` },
   });
-  const { id, uploadURL } = ((await created.json()) as Answer["body"]).result as Record<
+  const { id, uploadURL } = ((await created.json()) as ApiResponse["body"]).result as Record<
     "id" | "uploadURL",
     string
   >;
   begin(uploadURL, Buffer.concat([jpeg, Buffer.alloc(200_000)]));
-  await expect.poll(() => filesIn(join(dataDir, "blobs/incoming")).length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => filesIn(join(dataDir, "blobs/incoming")).length).toBe(1);
   killed.process.kill("SIGKILL");
   expect(await killed.exited).toBe("SIGKILL");
 

@@ -1,5 +1,6 @@
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { cpuMs } from "../helpers/cpu-ms.ts";
 import { ownerToken } from "../helpers/server.ts";
 import { fourColors, painted } from "./fixtures.ts";
 import { colorDistance, raster, sizeOf, ssim, startImagePlatform, type ImagePlatform } from "./platform.ts";
@@ -86,10 +87,10 @@ describe("SVG", () => {
     ["a side of 100,000", `<svg width="100000" height="10"/>`, 5401],
     ["more text than is read as a whole", `<svg>${" ".repeat(5 * 1024 * 1024)}</svg>`, 5401],
   ])("refuses %s at once", async (_what, text, code) => {
-    const startedAt = performance.now();
+    const beganMs = cpuMs();
     const { status, body } = await platform.upload(text);
     expect([Math.floor(status / 100), body.errors[0]?.code]).toEqual([4, code]);
-    if (text.length < 1000) expect(performance.now() - startedAt).toBeLessThan(1000);
+    if (text.length < 1000) expect(cpuMs() - beganMs).toBeLessThan(1000);
   });
 
   it("that is truncated returns 422, as other pictures do", async () => {

@@ -1,13 +1,13 @@
 import sharp from "sharp";
-import { ownerToken, startTestServer, type Answer, type TestServer } from "../helpers/server.ts";
+import { ownerToken, startTestServer, type ApiResponse, type TestServer } from "../helpers/server.ts";
 
 export interface ImagePlatform extends TestServer {
-  upload(file: Uint8Array | string, fields?: Record<string, string>, name?: string): Promise<Answer>;
+  upload(file: Uint8Array | string, fields?: Record<string, string>, name?: string): Promise<ApiResponse>;
   /** Uploads a valid image and returns its id. */
   store(file: Uint8Array, fields?: Record<string, string>): Promise<string>;
   /** Requests an image by id and options, as a browser would. */
   deliver(id: string, options: string, headers?: Record<string, string>): Promise<Delivered>;
-  api(method: string, path: string, body?: unknown): Promise<Answer>;
+  api(method: string, path: string, body?: unknown): Promise<ApiResponse>;
 }
 
 export interface Delivered {
@@ -34,7 +34,7 @@ export async function startImagePlatform(
     return {
       status: response.status,
       headers: response.headers,
-      body: (await response.json()) as Answer["body"],
+      body: (await response.json()) as ApiResponse["body"],
     };
   };
   return {

@@ -91,6 +91,13 @@ const ask = (path: string, headers: Record<string, string> = {}, method = "GET")
 const image = (options: string, source: string, headers?: Record<string, string>): Promise<Seen> =>
   ask(`/cdn-cgi/image/${options}/${source}`, headers);
 
+it("a result whose file is removed before it is opened is looked for again", async () => {
+  const missing = { path: "/no/such/result", sizeBytes: 300_000 };
+  vi.spyOn(platform.services.images.results, "get").mockResolvedValueOnce(missing);
+  const { status, bytes } = await image("width=81", fresh());
+  expect([status, await sizeOf(bytes)]).toEqual([200, "81x61"]);
+});
+
 describe("a picture of the zone's own origin", () => {
   it("is transformed, and cached for the second request", async () => {
     const source = fresh();

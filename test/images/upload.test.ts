@@ -242,7 +242,7 @@ describe("size", () => {
   /** Sends a JPEG padded to a length, as a form whose length is declared, undeclared or wrong. */
   async function send(
     fileBytes: number,
-    length: "told" | "chunked",
+    length: "declared" | "chunked",
   ): Promise<{ status: number; code: number | undefined }> {
     const boundary = "----boundary";
     const head = Buffer.from(
@@ -255,7 +255,7 @@ describe("size", () => {
       headers: {
         authorization: `Bearer ${ownerToken}`,
         "content-type": `multipart/form-data; boundary=${boundary}`,
-        ...(length === "told" ? { "content-length": head.length + fileBytes + tail.length } : {}),
+        ...(length === "declared" ? { "content-length": head.length + fileBytes + tail.length } : {}),
       },
     });
     function* body(): Iterable<Buffer> {
@@ -275,11 +275,11 @@ describe("size", () => {
   }
 
   it.each([
-    [100_000_000, "told", 200],
+    [100_000_000, "declared", 200],
     [104_857_600, "chunked", 200],
-    [104_857_601, "told", 413],
+    [104_857_601, "declared", 413],
     [104_857_601, "chunked", 413],
-    [120_000_000, "told", 413],
+    [120_000_000, "declared", 413],
   ] as const)("%i bytes, length %s: %i", async (bytes, length, expected) => {
     const before = await count();
     const { status, code } = await send(bytes, length);

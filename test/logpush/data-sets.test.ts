@@ -32,7 +32,7 @@ it.each([0, 1])("pushes the queries for names of the zone, with %i threads", asy
   await expect(resolver.resolve4("No.asked.example")).rejects.toThrow(/ENOTFOUND/);
   const queried = { ColoCode: "DEV", SourceIP: "127.0.0.1", Timestamp: expect.any(Number) };
   await expect
-    .poll(() => recordsIn(s3), { timeout: 10_000 })
+    .poll(() => recordsIn(s3))
     .toEqual([
       { ...queried, QueryName: "asked.example", QueryType: 6, ResponseCode: 0 },
       { ...queried, QueryName: "no.asked.example", QueryType: 1, ResponseCode: 3 },
@@ -63,7 +63,7 @@ it("pushes the runs of scripts", async () => {
   const headers = { authorization: "hidden" };
   expect((await server.ask("told", "/good?token=hidden", { headers })).body).toBe("hello");
   expect((await server.ask("told", "/bad")).status).toBe(500);
-  await expect.poll(() => recordsIn(s3).length, { timeout: 15_000 }).toBe(2);
+  await expect.poll(() => recordsIn(s3).length).toBe(2);
   const [good, bad] = recordsIn(s3);
   expect(good).toMatchObject({
     DispatchNamespace: null,

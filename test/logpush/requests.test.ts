@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { recordsOf, startLogReceiver, type LogReceiver } from "../helpers/log-receiver.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 
 /** Requests at the edge arrive at an HTTPS destination, which fails in many ways meanwhile. */
 let server: TestServer;
@@ -18,7 +18,7 @@ beforeAll(async () => {
     privateNetworks: "all",
     originCa: [receiver.caFile],
     logpushIntervalSeconds: 1,
-    logpushTimeoutSeconds: 1,
+    logpushTimeoutSeconds: 4,
     logLevel: "fatal",
   });
   origin = createServer((_request, response) => response.end("hello"));
@@ -60,10 +60,9 @@ async function makeJob(more: object = {}): Promise<number> {
   return job!.id!;
 }
 const deleteJob = (id: number) => server.client.logpush.jobs.delete(id, { zone_id });
-const see = (path: string) => visit(server.ready.edge, host, path);
+const see = (path: string) => requestEdge(server.ready.edge, host, path);
 const pathsOf = (): unknown[] => recordsOf(receiver).map((record) => record["ClientRequestPath"]);
-const arrived = (count: number) =>
-  expect.poll(() => recordsOf(receiver).length, { timeout: 10_000 }).toBe(count);
+const arrived = (count: number) => expect.poll(() => recordsOf(receiver).length).toBe(count);
 
 it("pushes the requests of the zone, with the chosen fields", async () => {
   const id = await makeJob({
@@ -79,7 +78,7 @@ it("pushes the requests of the zone, with the chosen fields", async () => {
     },
   });
   await see("/first?token=hidden");
-  await visit(server.ready.edge, "unknown.example", "/not-this-zone");
+  await requestEdge(server.ready.edge, "unknown.example", "/not-this-zone");
   await arrived(1);
   const [upload] = receiver.uploads;
   expect(upload!.path).toBe("/logs?kept=1");
@@ -92,7 +91,7 @@ it("pushes the requests of the zone, with the chosen fields", async () => {
     /^\{"ClientRequestPath":"\/first","EdgeResponseStatus":200,"ZoneName":"pushed.example","EdgeStartTimestamp":"[\dT:-]{19}\.\d{9}Z","WorkerStatus":null\}\n$/,
   );
   await expect
-    .poll(() => server.client.logpush.jobs.get(id, { zone_id }), { timeout: 5000 })
+    .poll(() => server.client.logpush.jobs.get(id, { zone_id }))
     .toMatchObject({
       last_complete: expect.stringMatching(/^\d{4}-/),
       last_error: null,
@@ -118,9 +117,9 @@ it("takes what its filter takes, in the form that it wants", async () => {
     },
   });
   for (const path of ["/a1", "/b1", "/a2"])
-    await visit(server.ready.edge, host, path, { "user-agent": [path, "$", "{x}"].join("") });
+    await requestEdge(server.ready.edge, host, path, { "user-agent": [path, "$", "{x}"].join("") });
   await expect
-    .poll(() => receiver.uploads.map(({ text }) => text).join(""), { timeout: 10_000 })
+    .poll(() => receiver.uploads.map(({ text }) => text).join(""))
     .toBe('[{"ClientRequestUserAgent":"/a1x{x}"},{"ClientRequestUserAgent":"/a2x{x}"}]\n');
   await deleteJob(id);
 });
@@ -128,14 +127,14 @@ it("takes what its filter takes, in the form that it wants", async () => {
 it.each([
   [500, "it answered with status 500"],
   [302, "it answered with a redirect (302), which uploads do not follow"],
-  ["hang", "no answer within 1 seconds"],
+  ["hang", "no answer within 4 seconds"],
   ["reset", "it ended the connection"],
 ] as const)("repeats uploads to a destination that answers %s", async (behaviour, why) => {
   const id = await makeJob();
   receiver.behaviour = behaviour;
   await see("/kept");
   await expect
-    .poll(() => server.client.logpush.jobs.get(id, { zone_id }), { timeout: 15_000 })
+    .poll(() => server.client.logpush.jobs.get(id, { zone_id }))
     .toMatchObject({ error_message: `The last upload failed: ${why}.`, last_error: expect.any(String) });
   expect(receiver.uploads).toEqual([]);
   receiver.behaviour = 200;
@@ -153,7 +152,7 @@ it("reads little of an endless answer", async () => {
   await see("/endless");
   await arrived(1);
   await expect
-    .poll(() => server.client.logpush.jobs.get(id, { zone_id }), { timeout: 5000 })
+    .poll(() => server.client.logpush.jobs.get(id, { zone_id }))
     .toMatchObject({ last_complete: expect.any(String), error_message: null });
   await deleteJob(id);
 });
@@ -175,7 +174,7 @@ it("pushes the audit log of the account, from the job on", async () => {
     ttl: 300,
   });
   await expect
-    .poll(() => recordsOf(receiver), { timeout: 20_000 })
+    .poll(() => recordsOf(receiver))
     .toMatchObject([
       { ActionType: "dns_record_create", ActionResult: true, ResourceID: record.id, OwnerID: account_id },
     ]);

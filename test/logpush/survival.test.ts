@@ -6,7 +6,7 @@ import { bucketDestination, filesIn, recordsIn } from "../helpers/logpush-bucket
 import { serve, temporaryFolder } from "../helpers/process.ts";
 import { startS3, type S3Double } from "../helpers/s3.ts";
 import { startTestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 
 /** Events that are in the spool arrive, also if processes are killed. */
 let s3: S3Double;
@@ -51,15 +51,15 @@ it("kill -9 between the spool and the upload loses nothing", async () => {
   await call(`/zones/${zone}/logpush/jobs`, jobFor(bucketDestination(s3)));
   await s3.stop();
   const paths = Array.from({ length: 20 }, (_, index) => `/${index}`);
-  for (const path of paths) await visit(first.ready.edge, "killed.example", path);
-  await expect.poll(() => spooled(join(data, "logpush")).length, { timeout: 10_000 }).toBe(paths.length);
+  for (const path of paths) await requestEdge(first.ready.edge, "killed.example", path);
+  await expect.poll(() => spooled(join(data, "logpush")).length).toBe(paths.length);
   first.process.kill("SIGKILL");
   await first.exited;
   await s3.start();
   const second = await start();
   onTestFinished(() => void second.process.kill("SIGKILL"));
-  await expect.poll(() => pathsIn().toSorted(), { timeout: 30_000 }).toEqual(paths.toSorted());
-  await expect.poll(() => spooled(join(data, "logpush")), { timeout: 5000 }).toEqual([]);
+  await expect.poll(() => pathsIn().toSorted()).toEqual(paths.toSorted());
+  await expect.poll(() => spooled(join(data, "logpush"))).toEqual([]);
 });
 
 it("uploads what edge processes have seen, also those that were killed", async () => {
@@ -69,10 +69,8 @@ it("uploads what edge processes have seen, also those that were killed", async (
   const job = jobFor(bucketDestination(s3));
   expect((await cores.call("POST", `/zones/${cores.zoneId}/logpush/jobs`, job)).status).toBe(200);
   const paths = Array.from({ length: 40 }, (_, index) => `/${index}`);
-  for (const path of paths) await visit(cores.server.ready.edge, "www.cores.example", path);
-  await expect
-    .poll(() => spooled(join(cores.data, "logpush")).length, { timeout: 10_000 })
-    .toBe(paths.length);
+  for (const path of paths) await requestEdge(cores.server.ready.edge, "www.cores.example", path);
+  await expect.poll(() => spooled(join(cores.data, "logpush")).length).toBe(paths.length);
   for (const pid of cores.pids("edge")) process.kill(pid, "SIGKILL");
   await expect.poll(() => pathsIn().toSorted(), { timeout: 40_000 }).toEqual(paths.toSorted());
   expect(filesIn(s3).length).toBeLessThanOrEqual(2);
@@ -100,9 +98,9 @@ it("drops and counts events when the spool is full, and says so", async () => {
     for (const { writer } of logpushRequests.receivers) await writer.flush();
     return dropped();
   };
-  await expect.poll(offer, { timeout: 10_000 }).toBeGreaterThan(100);
+  await expect.poll(offer).toBeGreaterThan(100);
   await expect
-    .poll(() => server.client.logpush.jobs.get(job.id!, { zone_id }), { timeout: 20_000 })
+    .poll(() => server.client.logpush.jobs.get(job.id!, { zone_id }))
     .toMatchObject({
       error_message:
         "The last upload failed: it answered with status 503 (SlowDown). The spool of the job is full, and new events are dropped.",
@@ -110,7 +108,7 @@ it("drops and counts events when the spool is full, and says so", async () => {
   await logpushSpool.measure();
   expect(logpushSpool.bytes).toBeLessThan(2 * 1024 * 1024);
   s3.disturb = () => ({});
-  await expect.poll(() => logpushSpool.measure().then(() => logpushSpool.bytes), { timeout: 30_000 }).toBe(0);
+  await expect.poll(() => logpushSpool.measure().then(() => logpushSpool.bytes)).toBe(0);
   const before = dropped();
   expect(await offer()).toBe(before);
 });
@@ -119,7 +117,7 @@ it("a stop uploads what waits", async () => {
   const server = await startTestServer({ privateNetworks: "all", logpushIntervalSeconds: 300 });
   const zone_id = await server.newZone("stopped.example");
   await server.client.logpush.jobs.create({ zone_id, ...jobFor(bucketDestination(s3)) } as never);
-  await visit(server.ready.edge, "stopped.example", "/last");
+  await requestEdge(server.ready.edge, "stopped.example", "/last");
   await server.close(10_000);
   expect(pathsIn()).toEqual(["/last"]);
 });

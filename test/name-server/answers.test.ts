@@ -47,15 +47,19 @@ describe("wildcards", () => {
     ["w", "A", codes.noError, []],
     ["none", "A", codes.nameError, []],
   ])("%s %s", async (name, type, rcode, answers) => {
-    const told = await ask(server, `${name}.${zone}`, type);
-    expect([told.rcode, told.answers, told.flags & authoritative]).toEqual([rcode, answers, authoritative]);
-    if (answers.length === 0) expect(isSoa(told.authorities, zone)).toBe(true);
+    const response = await ask(server, `${name}.${zone}`, type);
+    expect([response.rcode, response.answers, response.flags & authoritative]).toEqual([
+      rcode,
+      answers,
+      authoritative,
+    ]);
+    if (answers.length === 0) expect(isSoa(response.authorities, zone)).toBe(true);
   });
 
   it("queries for the asterisk itself do not affect queries below it", async () => {
     await ask(server, `*.m.${zone}`, "MX");
-    const told = await ask(server, `longer.name.m.${zone}`, "MX");
-    expect(told.answers).toEqual([
+    const response = await ask(server, `longer.name.m.${zone}`, "MX");
+    expect(response.answers).toEqual([
       'longer.name.m.wild.example 300 MX {"preference":5,"exchange":"mail.m.wild.example"}',
     ]);
   });
@@ -66,9 +70,9 @@ describe("empty non-terminals", () => {
   beforeAll(() => zoneWith(zone, `a.b.c 300 IN TXT "only"\n`));
 
   it.each(["c", "b.c"])("%s has nothing", async (name) => {
-    const told = await ask(server, `${name}.${zone}`, "A");
-    expect([told.rcode, told.answers]).toEqual([codes.noError, []]);
-    expect(isSoa(told.authorities, zone)).toBe(true);
+    const response = await ask(server, `${name}.${zone}`, "A");
+    expect([response.rcode, response.answers]).toEqual([codes.noError, []]);
+    expect(isSoa(response.authorities, zone)).toBe(true);
   });
 
   it("disappear with the last name below them", async () => {
@@ -206,18 +210,22 @@ describe("delegations", () => {
   );
 
   it.each(["x.sub", "sub", "dead.sub", "ns1.sub"])("%s is for others to answer", async (name) => {
-    const told = await ask(server, `${name}.${zone}`, "A");
-    expect([told.rcode, told.flags & authoritative, told.answers]).toEqual([codes.noError, 0, []]);
-    expect(told.authorities.toSorted()).toEqual([
+    const response = await ask(server, `${name}.${zone}`, "A");
+    expect([response.rcode, response.flags & authoritative, response.answers]).toEqual([
+      codes.noError,
+      0,
+      [],
+    ]);
+    expect(response.authorities.toSorted()).toEqual([
       `sub.${zone} 300 NS ns.elsewhere.test`,
       `sub.${zone} 300 NS ns1.sub.${zone}`,
     ]);
-    expect(told.additionals).toEqual([`ns1.sub.${zone} 300 A 192.0.2.53`]);
+    expect(response.additionals).toEqual([`ns1.sub.${zone} 300 A 192.0.2.53`]);
   });
 
   it("have their DS in the parent", async () => {
-    const told = await ask(server, `sub.${zone}`, "DS");
-    expect([told.answers.length, told.flags & authoritative]).toEqual([1, authoritative]);
+    const response = await ask(server, `sub.${zone}`, "DS");
+    expect([response.answers.length, response.flags & authoritative]).toEqual([1, authoritative]);
   });
 });
 
@@ -227,6 +235,6 @@ it("names outside all zones are refused", async () => {
 
 it("ANY gets a minimal answer", async () => {
   await zoneWith("any.example", "@ 300 IN A 192.0.2.1\n");
-  const told = await ask(server, "any.example", "ANY");
-  expect(told.answers).toEqual(['any.example 3600 HINFO {"cpu":"RFC8482","os":""}']);
+  const response = await ask(server, "any.example", "ANY");
+  expect(response.answers).toEqual(['any.example 3600 HINFO {"cpu":"RFC8482","os":""}']);
 });

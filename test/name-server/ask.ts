@@ -6,7 +6,7 @@ import type { TestServer } from "../helpers/server.ts";
 export const dnsPort = (server: TestServer): number => Number(server.ready.dns.split(":").at(-1));
 
 /** Sends one datagram and returns the response; undefined if none arrives within `silentMs`. */
-export async function exchange(
+export async function exchangeDatagram(
   port: number,
   message: Buffer,
   silentMs = 20_000,
@@ -26,7 +26,7 @@ export async function exchange(
   }
 }
 
-export interface Told {
+export interface DnsResponse {
   rcode: number;
   flags: number;
   /** Records as "name ttl TYPE data", sorted. */
@@ -39,7 +39,7 @@ export interface Told {
   message: Buffer;
 }
 
-export function read(message: Buffer): Told {
+export function read(message: Buffer): DnsResponse {
   const packet = decode(message);
   const flags = message.readUInt16BE(2);
   const opt = packet.additionals?.find(({ type }) => type === "OPT") as never as
@@ -76,9 +76,14 @@ const show = (records: DecodedPacket["answers"] = []): string[] =>
   });
 
 /** Sends one query by UDP. */
-export async function ask(server: TestServer, name: string, type: string, more: Packet = {}): Promise<Told> {
+export async function ask(
+  server: TestServer,
+  name: string,
+  type: string,
+  more: Packet = {},
+): Promise<DnsResponse> {
   const question = encode({ type: "query", id: 4711, questions: [{ name, type } as never], ...more });
-  const answer = await exchange(dnsPort(server), question);
+  const answer = await exchangeDatagram(dnsPort(server), question);
   if (answer === undefined) throw new Error(`no answer for ${name} ${type}`);
   return read(answer);
 }

@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from "node:child_process";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
 let server: TestServer;
@@ -30,6 +30,11 @@ beforeAll(async () => {
     expect(body.success, JSON.stringify(body.errors)).toBe(true);
   }
   await server.call("PATCH", `/zones/${zoneId}/dnssec`, { status: "active" });
+  // The zone gets another serial and new signatures when it becomes active.
+  await vi.waitFor(async () => {
+    const { result } = (await server.call("GET", `/zones/${zoneId}/dnssec`)).body;
+    expect(result.status).toBe("active");
+  });
 });
 afterAll(() => server.close(0));
 

@@ -111,7 +111,7 @@ export function seeds(): Buffer[] {
 }
 
 /** Bytes that matter often: lengths, pointers, counts. */
-const telling = [0, 1, 2, 11, 12, 41, 63, 64, 0x80, 0xbf, 0xc0, 0xc1, 250, 251, 252, 255];
+const boundaryBytes = [0, 1, 2, 11, 12, 41, 63, 64, 0x80, 0xbf, 0xc0, 0xc1, 250, 251, 252, 255];
 
 export function mutated(random: Random, seed: Buffer): Buffer {
   let packet = Buffer.from(seed);
@@ -122,7 +122,7 @@ export function mutated(random: Random, seed: Buffer): Buffer {
         if (packet.length > 0) packet[at] = random.below(256);
         break;
       case 1:
-        if (packet.length > 0) packet[at] = random.pick(telling);
+        if (packet.length > 0) packet[at] = random.pick(boundaryBytes);
         break;
       case 2:
         packet = packet.subarray(0, at);
@@ -141,7 +141,7 @@ export function mutated(random: Random, seed: Buffer): Buffer {
         packet = Buffer.concat([packet, packet.subarray(at)]);
         break;
       default:
-        if (packet.length >= 12) packet[random.below(12)] = random.pick(telling);
+        if (packet.length >= 12) packet[random.below(12)] = random.pick(boundaryBytes);
     }
   }
   return packet.subarray(0, 4096);

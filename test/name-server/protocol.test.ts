@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { encode } from "dns-packet";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
-import { ask, dnsPort, edns, exchange, read, type Told } from "./ask.ts";
+import { ask, dnsPort, edns, exchangeDatagram, read, type DnsResponse } from "./ask.ts";
 import { DnsStream } from "./stream.ts";
 
 const zone = "protocol.example";
@@ -22,8 +22,8 @@ afterAll(() => server.close(1000));
 const query = (name: string, type: string, more: object = {}): Buffer =>
   encode({ type: "query", id: 4711, flags: 0x0100, questions: [{ name, type } as never], ...more });
 /** Sends a message unchanged. */
-const send = async (message: Buffer): Promise<Told> => {
-  const answer = await exchange(dnsPort(server), message);
+const send = async (message: Buffer): Promise<DnsResponse> => {
+  const answer = await exchangeDatagram(dnsPort(server), message);
   if (answer === undefined) throw new Error("no answer");
   return read(answer);
 };
@@ -32,11 +32,11 @@ const codes = { formatError: 1, notImplemented: 4, refused: 5, badVersion: 16, b
 
 describe("the header", () => {
   it("has the query's id and case, and only correct flags", async () => {
-    const told = await send(query("wWw.ProTocol.exAmple", "A"));
-    expect(told.message.readUInt16BE(0)).toBe(4711);
-    expect(told.flags & 0xfff0).toBe(0x8500); // QR AA RD; no RA, no AD
-    expect(told.message.toString("latin1")).toContain("wWw\x08ProTocol\x07exAmple");
-    expect(told.answers).toEqual(["wWw.ProTocol.exAmple 300 A 192.0.2.1"]);
+    const response = await send(query("wWw.ProTocol.exAmple", "A"));
+    expect(response.message.readUInt16BE(0)).toBe(4711);
+    expect(response.flags & 0xfff0).toBe(0x8500); // QR AA RD; no RA, no AD
+    expect(response.message.toString("latin1")).toContain("wWw\x08ProTocol\x07exAmple");
+    expect(response.answers).toEqual(["wWw.ProTocol.exAmple 300 A 192.0.2.1"]);
   });
 
   it.each([
@@ -63,8 +63,8 @@ describe("the header", () => {
   it("ignores responses, and messages that are too short", async () => {
     const answer = query(`www.${zone}`, "A");
     answer.writeUInt16BE(0x8000, 2);
-    expect(await exchange(dnsPort(server), answer, 300)).toBeUndefined();
-    expect(await exchange(dnsPort(server), answer.subarray(0, 11), 300)).toBeUndefined();
+    expect(await exchangeDatagram(dnsPort(server), answer, 300)).toBeUndefined();
+    expect(await exchangeDatagram(dnsPort(server), answer.subarray(0, 11), 300)).toBeUndefined();
   });
 
   it.each([
@@ -76,10 +76,10 @@ describe("the header", () => {
   });
 
   it("reveals its identity, but not its version", async () => {
-    const told = await send(
+    const response = await send(
       query("id.server", "TXT", { questions: [{ name: "id.server", type: "TXT", class: "CH" }] }),
     );
-    expect(told.answers[0]).toContain("lax");
+    expect(response.answers[0]).toContain("lax");
     const version = { questions: [{ name: "version.bind", type: "TXT", class: "CH" }] };
     expect((await send(query("version.bind", "TXT", version))).rcode).toBe(codes.refused);
   });
@@ -88,13 +88,13 @@ describe("the header", () => {
 describe("EDNS", () => {
   it("is in the response only if it is in the query", async () => {
     expect((await ask(server, `www.${zone}`, "A")).opt).toBeUndefined();
-    const told = await ask(server, `www.${zone}`, "A", edns());
-    expect(told.opt).toEqual({ version: 0, udpPayloadSize: 1232, flags: 0, extendedRcode: 0 });
+    const response = await ask(server, `www.${zone}`, "A", edns());
+    expect(response.opt).toEqual({ version: 0, udpPayloadSize: 1232, flags: 0, extendedRcode: 0 });
   });
 
   it("of another version is rejected", async () => {
-    const told = await ask(server, `www.${zone}`, "A", edns({ ednsVersion: 1 }));
-    expect([told.rcode, told.opt?.version, told.answers]).toEqual([codes.badVersion, 0, []]);
+    const response = await ask(server, `www.${zone}`, "A", edns({ ednsVersion: 1 }));
+    expect([response.rcode, response.opt?.version, response.answers]).toEqual([codes.badVersion, 0, []]);
   });
 
   it("returns DO, but no unknown flags", async () => {
@@ -104,14 +104,14 @@ describe("EDNS", () => {
 
   it("ignores unknown options", async () => {
     const options = [{ code: 100, data: Buffer.from("??") }];
-    const told = await ask(server, `www.${zone}`, "A", edns({ options }));
-    expect([told.answers.length, told.options.size]).toEqual([1, 0]);
+    const response = await ask(server, `www.${zone}`, "A", edns({ options }));
+    expect([response.answers.length, response.options.size]).toEqual([1, 0]);
   });
 
   it("may appear only once", async () => {
     const [opt] = edns().additionals!;
-    const told = await ask(server, `www.${zone}`, "A", { additionals: [opt!, opt!] });
-    expect(told.rcode).toBe(codes.formatError);
+    const response = await ask(server, `www.${zone}`, "A", { additionals: [opt!, opt!] });
+    expect(response.rcode).toBe(codes.formatError);
   });
 
   it("returns the server's name on request", async () => {
@@ -120,8 +120,8 @@ describe("EDNS", () => {
   });
 
   it("explains why a name is refused", async () => {
-    const told = await ask(server, "nobody.test", "A", edns());
-    expect([told.rcode, told.options.get(15)?.readUInt16BE(0)]).toEqual([codes.refused, 20]);
+    const response = await ask(server, "nobody.test", "A", edns());
+    expect([response.rcode, response.options.get(15)?.readUInt16BE(0)]).toEqual([codes.refused, 20]);
   });
 });
 
@@ -131,9 +131,9 @@ describe("a response that does not fit", () => {
     ["into 512 bytes", "big", edns({ udpPayloadSize: 512 }), 512],
     ["into less than a client may say", "big", edns({ udpPayloadSize: 1 }), 512],
   ])("%s is left to TCP", async (_what, name, more, limit) => {
-    const told = await ask(server, `${name}.${zone}`, name === "many" ? "A" : "TXT", more);
-    expect(told.flags & truncated).toBe(truncated);
-    expect([told.answers, told.message.length <= limit]).toEqual([[], true]);
+    const response = await ask(server, `${name}.${zone}`, name === "many" ? "A" : "TXT", more);
+    expect(response.flags & truncated).toBe(truncated);
+    expect([response.answers, response.message.length <= limit]).toEqual([[], true]);
   });
 
   it("is complete with EDNS, and over TCP", async () => {
@@ -151,9 +151,9 @@ describe("TCP", () => {
     return Buffer.concat([length, message]);
   };
   /** The responses to parts of a stream, sent one after another. */
-  async function converse(parts: readonly Buffer[], answers: number): Promise<Told[]> {
+  async function converse(parts: readonly Buffer[], answers: number): Promise<DnsResponse[]> {
     const socket = connect({ port: dnsPort(server), host: "127.0.0.1", noDelay: true });
-    const told: Told[] = [];
+    const responses: DnsResponse[] = [];
     let received: Buffer = Buffer.alloc(0);
     try {
       for (const part of parts) {
@@ -164,12 +164,12 @@ describe("TCP", () => {
         received = Buffer.concat([received, chunk]);
         while (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
           const end = 2 + received.readUInt16BE(0);
-          told.push(read(received.subarray(2, end)));
+          responses.push(read(received.subarray(2, end)));
           received = received.subarray(end);
         }
-        if (told.length === answers) return told;
+        if (responses.length === answers) return responses;
       }
-      return told;
+      return responses;
     } finally {
       socket.destroy();
     }
@@ -177,8 +177,8 @@ describe("TCP", () => {
 
   it("accepts several queries in one segment", async () => {
     const both = Buffer.concat([frame(query(`www.${zone}`, "A")), frame(query(`many.${zone}`, "A"))]);
-    const told = await converse([both], 2);
-    expect(new Set(told.map(({ answers }) => answers.length))).toEqual(new Set([1, 60]));
+    const responses = await converse([both], 2);
+    expect(new Set(responses.map(({ answers }) => answers.length))).toEqual(new Set([1, 60]));
   });
 
   it("accepts one query in several segments", async () => {
@@ -208,8 +208,8 @@ describe("cookies", () => {
 
   it("of other servers are replaced", async () => {
     const foreign = Buffer.concat([client, randomBytes(16)]);
-    const told = await withCookie(foreign);
-    expect([told.answers.length, told.options.get(10)!.equals(foreign)]).toEqual([1, false]);
+    const response = await withCookie(foreign);
+    expect([response.answers.length, response.options.get(10)!.equals(foreign)]).toEqual([1, false]);
   });
 
   it.each([1, 7, 9, 15, 41])("of %i bytes are malformed", async (length) => {

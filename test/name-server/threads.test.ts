@@ -90,8 +90,10 @@ describe.each(kinds.filter(isPossible))("on %s", (_what, settings) => {
       for (let round = 0; round < 5; round++) {
         const content = `198.51.100.${round}`;
         const made = await records.create({ zone_id, type: "A", name: "new", content, ttl: 60 });
-        const told = await Promise.all(Array.from({ length: 12 }, () => ask(server, `new.${zone}`, "A")));
-        for (const { answers } of told) expect(answers).toEqual([`new.${zone} 60 A ${content}`]);
+        const responses = await Promise.all(
+          Array.from({ length: 12 }, () => ask(server, `new.${zone}`, "A")),
+        );
+        for (const { answers } of responses) expect(answers).toEqual([`new.${zone} 60 A ${content}`]);
         await records.delete(made.id, { zone_id });
       }
     });

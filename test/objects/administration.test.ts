@@ -234,4 +234,4 @@ it("the command line shows namespaces, objects and sizes", async () => {
     { id: object!.id, storedBytes: object!.storedBytes },
   ]);
   await expect(run("0".repeat(32))).rejects.toThrow("has no namespace of Durable Objects");
-}, 30_000);
+});

@@ -55,7 +55,7 @@ const metadata = {
   migrations: { new_tag: "v1", new_sqlite_classes: ["Notes"], new_classes: ["Keys"] },
 };
 
-interface Answer {
+interface CallResult {
   ok?: unknown;
   error?: string;
   kind?: string;
@@ -76,9 +76,9 @@ const settings = {
   backupFolder: join(folder, "log"),
 };
 let hosting: Hosting;
-const call = async (method: string, args: unknown[] = [], to: object = {}): Promise<Answer> => {
+const call = async (method: string, args: unknown[] = [], to: object = {}): Promise<CallResult> => {
   const body = JSON.stringify({ method, args, ...to });
-  return JSON.parse((await hosting.ask("notes", "/", { method: "POST", body })).body) as Answer;
+  return JSON.parse((await hosting.ask("notes", "/", { method: "POST", body })).body) as CallResult;
 };
 const done = async <T = string>(method: string, args: unknown[] = [], to: object = {}): Promise<T> => {
   const answer = await call(method, args, to);

@@ -32,7 +32,7 @@ const transferred = (transferred_to: string) => ({
 });
 const expecting = (transfer_from: string) => ({ ...live, state: "expecting-transfer", transfer_from });
 
-interface Answer {
+interface UploadResult {
   status: number;
   errors: { code: number; message: string; meta?: { details: { class: string; scenario: string }[] } }[];
   result?: { exports_reconciliation?: Record<string, unknown> };
@@ -42,7 +42,7 @@ async function upload(
   names: readonly string[],
   exports: object | undefined,
   { bindings = names.map((name) => bindingOf(name)), more = {}, path = `scripts/${script}` } = {},
-): Promise<Answer> {
+): Promise<UploadResult> {
   const metadata = { ...(exports && { exports }), ...more };
   const body = uploadForm({ code: code(names), bindings, metadata });
   const response = await fetch(`${hosting.ready.api}/accounts/${hosting.account}/workers/${path}`, {
@@ -50,14 +50,14 @@ async function upload(
     headers: { authorization: `Bearer ${ownerToken}` },
     body,
   });
-  return { status: response.status, ...((await response.json()) as object) } as Answer;
+  return { status: response.status, ...((await response.json()) as object) } as UploadResult;
 }
-const scenarios = ({ errors }: Answer): unknown => {
+const scenarios = ({ errors }: UploadResult): unknown => {
   expect(errors).toHaveLength(1);
   expect(errors[0]!.code).toBe(100402);
   return errors[0]!.meta!.details.map(({ class: name, scenario }) => [name, scenario]);
 };
-const changes = ({ status, result, errors }: Answer): unknown => {
+const changes = ({ status, result, errors }: UploadResult): unknown => {
   expect(errors).toEqual([]);
   expect(status).toBe(200);
   const { warnings: _, updated: __, info, ...all } = result!.exports_reconciliation!;

@@ -47,12 +47,12 @@ async function share(shares: Record<string, number>): Promise<void> {
   });
   expect(status).toBe(200);
 }
-interface Answer {
+interface VersionCount {
   version: string;
   n: number;
 }
-const ask = async (name: string, how: string): Promise<Answer> =>
-  JSON.parse((await hosting.ask("counters", `/${name}/${how}`)).body) as Answer;
+const ask = async (name: string, how: string): Promise<VersionCount> =>
+  JSON.parse((await hosting.ask("counters", `/${name}/${how}`)).body) as VersionCount;
 /** The versions of all objects, each of which answers several times with the same one, and counts on. */
 let counted = 0;
 async function versionsOf(): Promise<Map<string, string>> {
@@ -92,7 +92,7 @@ it("an object has one of two deployed versions, and changes it once while the sh
   expect(withVersion(await versionsOf(), "two")).toEqual(names);
   await share({ [one]: 100 });
   expect(withVersion(await versionsOf(), "one")).toEqual(names);
-}, 60_000);
+});
 
 it("a version that does not export a class of the objects is refused", async () => {
   const response = await fetch(`${hosting.ready.api}${path()}/versions`, {

@@ -88,7 +88,7 @@ it("sockets have tags and attachments, and a close has its code and reason", asy
   expect(closed).toEqual(["4001", "left"]);
   anna.socket.close(4002, "enough");
   await expect
-    .poll(async () => JSON.parse((await hosting.ask("rooms", "/tags")).body) as unknown, { timeout: 10_000 })
+    .poll(async () => JSON.parse((await hosting.ask("rooms", "/tags")).body) as unknown)
     .toEqual({ user: "anna", code: 4002, reason: "enough", wasClean: true });
 });
 
@@ -118,7 +118,7 @@ it("idle objects leave memory while their sockets stay; messages and alarms wake
   const pings = setInterval(() => socket.send("ping"), 2000);
   expect(await next()).toBe("pong");
   // workerd ends idle instances after 10 s.
-  await expect.poll(liveObjects, { timeout: 20_000, interval: 500 }).toBe(0);
+  await expect.poll(liveObjects, { interval: 500 }).toBe(0);
   clearInterval(pings);
   socket.send("second");
   let message = await next();
@@ -142,4 +142,4 @@ it("idle objects leave memory while their sockets stay; messages and alarms wake
   expect((await hosting.ask("rooms", "/room0")).body).toBe('"of the new version"');
   expect(await closed).toBe(1006);
   for (const each of [socket, ...others.map((other) => other.socket)]) each.close();
-}, 40_000);
+});

@@ -147,8 +147,8 @@ it("a run that a call in a cell began has the rights of that call only", async (
     return call;
   };
   const reference = JSON.stringify({ id: "a".repeat(64) });
-  const answer = async (token: string, told?: LocalCall): Promise<string> => {
-    call = told;
+  const answer = async (token: string, localCall?: LocalCall): Promise<string> => {
+    call = localCall;
     const headers = { [cellHeaders.run]: token };
     const response = await client.request({ method: "GET", path: "http://elsewhere.example/", headers });
     const refusal = response.headers[cellHeaders.error];

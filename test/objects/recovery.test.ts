@@ -68,7 +68,7 @@ it("restores a D1 database to each mark: exactly the writes before it, also back
   ])
     expect((await bank.api("POST", `${timeTravel(bank)}/restore?${query}`)).status, query).toBe(400);
   expect((await bank.facts("d1", "-")).moves).toHaveLength(31);
-}, 60_000);
+});
 
 /** The processes of cells that have folders of objects. */
 const objectCells = (dataDir: string): number[] =>
@@ -108,7 +108,7 @@ async function loseMachine(name: string, more: string[]): Promise<{ ms: number; 
     const counts = writers.map(({ acknowledged }) => acknowledged.length);
     const isOn = (): void =>
       writers.forEach(({ acknowledged }, i) => expect(acknowledged.length).toBeGreaterThan(counts[i]! + 8));
-    await vi.waitFor(isOn, { timeout: 30_000 });
+    await vi.waitFor(isOn);
     if (round < 4) for (const pid of objectCells(dataDir)) process.kill(pid, "SIGKILL");
   }
   process.kill(server.ready.pid, "SIGKILL");
@@ -133,11 +133,11 @@ async function loseMachine(name: string, more: string[]): Promise<{ ms: number; 
 
 it("loses nothing that was acknowledged, when answers wait until their writes are shipped", async () => {
   expect(await loseMachine("first", ["--object-log-first"])).toEqual([]);
-}, 90_000);
+});
 
 it("loses nothing that was acknowledged before the shipped point, when cells and then the machine are lost", async () => {
   const lost = await loseMachine("later", []);
   const shipped = shippedMs(join(folder, "later-log"));
   for (const { ms, place } of lost)
     expect(ms, place).toBeGreaterThanOrEqual(shipped - (place === "rpc" || place === "socket" ? 500 : 0));
-}, 90_000);
+});

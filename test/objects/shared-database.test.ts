@@ -97,4 +97,4 @@ it("objects and databases of a backup are refused by name on nodes that share Po
     for (const node of nodes) await node.close(0);
     await s3.stop();
   }
-}, 120_000);
+});

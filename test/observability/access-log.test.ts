@@ -12,7 +12,7 @@ import { ConfigError, loadConfig } from "../../src/platform/config/config.ts";
 import { fieldNames } from "../../src/platform/access-log/declaration.ts";
 import { LineWriter } from "../../src/platform/access-log/line-writer.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 
 type Line = Record<string, unknown> & { ClientRequestURI?: string; ClientRequestPath?: string };
 
@@ -37,13 +37,10 @@ async function lineOf(path: string): Promise<Line> {
 /** Waits until a line is there, without waiting for the next regular write. */
 const written = (lines: () => Line[]): Promise<void> =>
   expect
-    .poll(
-      async () => {
-        await Promise.all(server.services.accessLogWriters.map((writer) => writer.flush()));
-        return lines();
-      },
-      { timeout: 5000 },
-    )
+    .poll(async () => {
+      await Promise.all(server.services.accessLogWriters.map((writer) => writer.flush()));
+      return lines();
+    })
     .toHaveLength(1);
 
 beforeAll(async () => {
@@ -89,14 +86,19 @@ afterAll(async () => {
 
 it("has the fields of the public data set for a proxied request, with the credentials of its query left out", async () => {
   const headers = {
-    "x-kind": 'a "quoted" word',
+    "x-kind": 'a "quoted" w\u00f6rd',
     "user-agent": "tester/1",
     authorization: "Bearer marked-secret",
     cookie: "session=marked-secret",
     referer: "http://before.example/?token=marked-secret",
   };
   const beforeMs = Date.now();
-  const { headers: answered } = await visit(server.ready.edge, host, "/a?x=1&sig=marked-secret&y=2", headers);
+  const { headers: answered } = await requestEdge(
+    server.ready.edge,
+    host,
+    "/a?x=1&sig=marked-secret&y=2",
+    headers,
+  );
   const line = await lineOf("/a?");
   expect(line).toMatchObject({
     ClientIP: "127.0.0.1",
@@ -116,7 +118,7 @@ it("has the fields of the public data set for a proxied request, with the creden
     OriginIP: "127.0.0.1",
     OriginResponseStatus: 200,
     RayID: String(answered["cf-ray"]).split("-")[0],
-    RequestHeaders: { "x-kind": 'a "quoted" word' },
+    RequestHeaders: { "x-kind": 'a "quoted" w\u00f6rd' },
     ResponseHeaders: { "x-made": "here" },
     WorkerSubrequest: false,
     ZoneName: "log.example",
@@ -130,10 +132,10 @@ it("has the fields of the public data set for a proxied request, with the creden
 });
 
 it("has a line for every way a request can end", async () => {
-  await visit(server.ready.edge, host, "/bad");
+  await requestEdge(server.ready.edge, host, "/bad");
   expect(await lineOf("/bad")).toMatchObject({ EdgeResponseStatus: 502, OriginResponseStatus: 502 });
 
-  await visit(server.ready.edge, "www.unknown.example", "/unknown");
+  await requestEdge(server.ready.edge, "www.unknown.example", "/unknown");
   const unknown = await lineOf("/unknown");
   expect(unknown).toMatchObject({ EdgeResponseStatus: 404, ClientRequestHost: "www.unknown.example" });
   expect(unknown).not.toHaveProperty("ZoneName");
@@ -213,14 +215,14 @@ it("names the script that answered, and says why one did not", async () => {
     pattern: "script.log.example/*",
     script: "logged",
   });
-  await visit(server.ready.edge, "script.log.example", "/answers");
+  await requestEdge(server.ready.edge, "script.log.example", "/answers");
   expect(await lineOf("/answers")).toMatchObject({
     EdgeResponseBodyBytes: 15,
     WorkerScriptName: "logged",
     WorkerStatus: "ok",
     WorkerWallTimeUs: expect.any(Number),
   });
-  await visit(server.ready.edge, "script.log.example", "/throws");
+  await requestEdge(server.ready.edge, "script.log.example", "/throws");
   expect(await lineOf("/throws")).toMatchObject({ WorkerStatus: "exception", EdgeResponseStatus: 500 });
 });
 
@@ -236,12 +238,12 @@ it("logs the calls of the management API without their credentials", async () =>
 });
 
 it("goes on in a new file after a rotation, and only its owner may read it", async () => {
-  await visit(server.ready.edge, host, "/before-rotation");
+  await requestEdge(server.ready.edge, host, "/before-rotation");
   await lineOf("/before-rotation");
   const rotated = join(folder, "access.log.1");
   renameSync(file, rotated);
   await server.reload();
-  await visit(server.ready.edge, host, "/after-rotation");
+  await requestEdge(server.ready.edge, host, "/after-rotation");
   await lineOf("/after-rotation");
   expect(readFileSync(rotated, "utf8")).not.toContain("/after-rotation");
   expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -267,6 +269,16 @@ it("drops lines while its file is too slow, counts them, and loses none otherwis
   expect(written + writer.dropped).toBe(10_000);
   expect(writer.dropped).toBeGreaterThan(0);
   expect(written).toBeGreaterThan(4000);
+});
+
+it("writes a line that is longer than a chunk, in its place", async () => {
+  const path = join(folder, "long.log");
+  const writer = new LineWriter(path, () => {});
+  const lines = ["first\n", `${"x".repeat(600_000)}\n`, "last\n"];
+  for (const line of lines) writer.add(line);
+  await writer.close();
+  expect(readFileSync(path, "utf8")).toBe(lines.join(""));
+  expect(writer.dropped).toBe(0);
 });
 
 it("counts the lines that a full disk refuses, and goes on afterwards", async () => {

@@ -8,7 +8,7 @@ it("the audit log and the records agree after kill -9, on SQLite", async () => {
   const { apart, together } = await auditAfterKills(["--data-dir", temporaryFolder()], 3);
   expect(apart).toBe(0);
   expect(together).toBeGreaterThan(0);
-}, 120_000);
+});
 
 it("the audit log and the records agree after kill -9, on PostgreSQL", async () => {
   const postgres = await startPostgres();
@@ -18,4 +18,4 @@ it("the audit log and the records agree after kill -9, on PostgreSQL", async () 
   } finally {
     await postgres.stop();
   }
-}, 120_000);
+});

@@ -43,14 +43,23 @@ async function stored(server: ServerProcess, zoneId: string): Promise<Set<string
   return new Set((result as { id: string }[]).map(({ id }) => id));
 }
 
+/** On SQLite, the indexes of entries follow after so many. */
+const unindexedMax = 250;
+
+/** The entries after which the server is killed: soon, or when the indexes of the entries are being written. */
+const anyMoment = (): number => 1 + Math.floor(Math.random() * 50);
+const whileIndexing = (): number => unindexedMax - 2 + Math.floor(Math.random() * 8);
+
 /**
  * Writes records from several clients, kills the server at a random moment, and compares the records with the
- * audit log after the next start. Returns the number of records that one side has alone, over all rounds, which
- * must be 0, and the number that both have.
+ * audit log after the next start. Every other round, the moment is close to that at which entries get their indexes,
+ * if `killsWhileIndexing`. Returns the number of records that one side has alone, over all rounds, which must be 0, and
+ * the number that both have.
  */
 export async function auditAfterKills(
   args: readonly string[],
   rounds: number,
+  killsWhileIndexing = false,
 ): Promise<{ apart: number; together: number }> {
   let server = await serve(args, environment);
   const zone = (await call(server, "POST", "/zones", { name: "crash.example" })).result as { id: string };
@@ -58,27 +67,32 @@ export async function auditAfterKills(
   for (let round = 0; round < rounds; round++) {
     const running = server;
     const records = `/zones/${zone.id}/dns_records`;
-    let answered = 0;
-    const enough = 1 + Math.floor(Math.random() * 40);
+    let entries = 0;
+    const enough = killsWhileIndexing && round % 2 === 1 ? whileIndexing() : anyMoment();
+    const entered = (): void => {
+      if (++entries === enough) running.process.kill("SIGKILL");
+    };
     await Promise.all(
       Array.from({ length: clients }, async (_, side) => {
         for (let i = 0; ; i++) {
           const body = { type: "TXT", name: `r-${round}-${side}-${i}`, content: '"x"', ttl: 60 };
           try {
             const { result } = await call(running, "POST", records, body);
-            if (i % 3 === 2) await call(running, "DELETE", `${records}/${(result as { id: string }).id}`);
+            entered();
+            if (i % 3 !== 2) continue;
+            await call(running, "DELETE", `${records}/${(result as { id: string }).id}`);
+            entered();
           } catch {
             return; // killed
           }
-          if (++answered >= enough) running.process.kill("SIGKILL");
         }
       }),
     );
     await running.exited;
     server = await serve(args, environment);
-    const [entries, rows] = [await audited(server, zone.id), await stored(server, zone.id)];
+    const [known, rows] = [await audited(server, zone.id), await stored(server, zone.id)];
     apart +=
-      [...entries].filter((id) => !rows.has(id)).length + [...rows].filter((id) => !entries.has(id)).length;
+      [...known].filter((id) => !rows.has(id)).length + [...rows].filter((id) => !known.has(id)).length;
     together = rows.size;
   }
   server.process.kill("SIGTERM");

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freePort } from "../helpers/free-port.ts";
 import { ownerToken, startTestServer, type TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 
 let server: TestServer;
 let origin: Server;
@@ -38,9 +38,9 @@ const valueOf = async (series: string): Promise<number> =>
   );
 
 it("counts requests at the edge and calls of the API", async () => {
-  for (let i = 0; i < 3; i++) await visit(server.ready.edge, host);
-  await visit(server.ready.edge, host, "/bad");
-  await visit(server.ready.edge, "www.nobody.example");
+  for (let i = 0; i < 3; i++) await requestEdge(server.ready.edge, host);
+  await requestEdge(server.ready.edge, host, "/bad");
+  await requestEdge(server.ready.edge, "www.nobody.example");
   const ok = 'selvedge_edge_requests_total{zone="metrics.example",status="200",protocol="HTTP/1.1"}';
   const bad = ok.replace('"200"', '"500"');
   const unknown = 'selvedge_edge_requests_total{zone="",status="404",protocol="HTTP/1.1"}';
@@ -98,7 +98,7 @@ it("counts error pages because of an origin, and no others", async () => {
       { action: "route", expression: "true", action_parameters: { origin: { port: await freePort() } } },
     ],
   });
-  expect((await visit(server.ready.edge, "www.down.example")).status).toBe(521);
+  expect((await requestEdge(server.ready.edge, "www.down.example")).status).toBe(521);
   expect(await valueOf('selvedge_edge_origin_errors_total{code="521"}')).toBe(1);
   expect((await lines()).filter((line) => line.startsWith("selvedge_edge_origin_errors_total"))).toHaveLength(
     1,
@@ -115,9 +115,7 @@ it("measures writes, queues and workflows", async () => {
   await server.call("POST", `${account}/queues/${queue_id}/messages`, { body: "work", content_type: "text" });
   const labels = `{account="${server.ready.account_id}",queue="jobs"}`;
   // Messages are counted at most every five seconds.
-  await expect
-    .poll(async () => valueOf(`selvedge_queue_backlog_messages${labels}`), { timeout: 15_000 })
-    .toBe(1);
+  await expect.poll(async () => valueOf(`selvedge_queue_backlog_messages${labels}`)).toBe(1);
   expect(await valueOf(`selvedge_queue_oldest_message_seconds${labels}`)).toBeGreaterThan(0);
 });
 
@@ -143,8 +141,8 @@ it("counts runs of scripts by their result, and the CPU time of their cells", as
     zone_id: id,
     environment: "production",
   });
-  expect((await visit(server.ready.edge, "app.code.example")).status).toBe(200);
-  await visit(server.ready.edge, "app.code.example", "/bad");
+  expect((await requestEdge(server.ready.edge, "app.code.example")).status).toBe(200);
+  await requestEdge(server.ready.edge, "app.code.example", "/bad");
   expect(await valueOf('selvedge_script_invocations_total{result="ok"}')).toBe(1);
   expect(await valueOf('selvedge_script_invocations_total{result="exception"}')).toBe(1);
   expect(await valueOf('selvedge_cells{of="accounts",kind="shared"}')).toBeGreaterThan(0);

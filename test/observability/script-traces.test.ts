@@ -13,7 +13,11 @@ const received = new Map<string, string | undefined>();
 
 beforeAll(async () => {
   collector = await startCollector();
-  hosting = await startHosting({ privateNetworks: "all", otlpEndpoint: collector.url });
+  hosting = await startHosting({
+    privateNetworks: "all",
+    otlpEndpoint: collector.url,
+    otlpProtocol: "http/json",
+  });
   outside = await startOutside((request, response) => {
     received.set(request.url!, request.headers["traceparent"] as string | undefined);
     response.end("from outside");
@@ -105,7 +109,7 @@ it("continues the trace when a script fetches a host of the platform, and calls 
   );
 });
 
-it("follows calls of objects, and tells exceptions", async () => {
+it("follows calls of objects, and records exceptions", async () => {
   await hosting.deploy("counter", {
     code: `import { DurableObject } from "cloudflare:workers";
       export class Counter extends DurableObject {
@@ -173,6 +177,9 @@ it("follows the steps of workflows", async () => {
   const { body: instance } = await hosting.ask("orders", "/order");
   const run = await collector.find(({ name }) => name === "workflow orders");
   expect(run.attributes).toMatchObject({ "selvedge.workflow_instance": instance });
+  const creator = await collector.find(({ name }) => name === "binding workflow.post");
+  expect(run.traceId).not.toBe(creator.traceId);
+  expect(run.links).toMatchObject([{ traceId: creator.traceId, spanId: creator.spanId }]);
   const spans = await collector.trace(run.traceId, 5);
   expect(treeOf(spans).split("\n").toSorted()).toEqual([
     "  fetch GET",

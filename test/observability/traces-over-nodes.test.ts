@@ -73,7 +73,7 @@ beforeAll(async () => {
   await far.call("PATCH", `/zones/${zone}/edge/smart_routing`, { value: "on" });
   // The other node knows all of it a moment later.
   await vi.waitFor(async () => expect((await near.ask("front", "/ready")).status).toBe(200));
-}, 90_000);
+});
 afterAll(async () => {
   await Promise.all([far.close(1000), near.close(1000)]);
   await link.close();
@@ -84,14 +84,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function visit(path: string): Promise<void> {
+async function requestPath(path: string): Promise<void> {
   const { status, body } = await far.ask("front", path);
   expect([status, body]).toEqual([200, "customer: from the origin"]);
 }
 
-/** The spans of a visit whose only attempt at the origin went through the other node; undefined for others. */
+/** The spans of a request whose only attempt at the origin went through the other node; undefined for others. */
 async function relayed(path: string): Promise<CollectedSpan[] | undefined> {
-  await visit(path);
+  await requestPath(path);
   const first = await collector.find(
     ({ attributes, parentSpanId }) => attributes["url.path"] === path && parentSpanId === undefined,
   );
@@ -122,8 +122,8 @@ async function deploys(script: string): Promise<unknown[]> {
 it("is one trace from a visitor over a dispatcher, a customer, a fetch and two nodes to the origin", async () => {
   let spans: CollectedSpan[] | undefined;
   let path = "";
-  for (let visit = 0; visit < 30 && spans === undefined; visit++)
-    spans = await relayed((path = `/visit-${visit}`));
+  for (let attempt = 0; attempt < 30 && spans === undefined; attempt++)
+    spans = await relayed((path = `/attempt-${attempt}`));
   expect(treeOf(spans!)).toBe(
     [
       "edge GET",
@@ -152,7 +152,7 @@ it("is one trace from a visitor over a dispatcher, a customer, a fetch and two n
       [last.traceId, 200],
       [last.traceId, 200],
     ]);
-  }, 10_000);
+  });
   // One entry tells who deployed the code that ran.
   const deployed = await deploys("customer");
   expect(deployed).toMatchObject([

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startCollector, treeOf, type Collector } from "../helpers/collector.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 
 const host = "www.trace.example";
 const folder = mkdtempSync(join(tmpdir(), "selvedge-traces-"));
@@ -48,7 +48,7 @@ afterAll(async () => {
 
 it("traces a proxied request from the edge to the origin, with its signature left out", async () => {
   const path = "/a?x=1&sig=marked-secret";
-  const { headers } = await visit(server.ready.edge, host, path, { "user-agent": "tester/1" });
+  const { headers } = await requestEdge(server.ready.edge, host, path, { "user-agent": "tester/1" });
   const edge = await collector.find(({ attributes }) => attributes["url.path"] === "/a");
   const spans = await collector.trace(edge.traceId, 2);
   expect(treeOf(spans)).toBe("edge GET\n  origin GET");
@@ -82,7 +82,7 @@ it("traces a proxied request from the edge to the origin, with its signature lef
 });
 
 it("begins a new trace for a visitor who sends one, with a link to it", async () => {
-  await visit(server.ready.edge, host, "/stranger", { traceparent: parent, tracestate: "vendor=1" });
+  await requestEdge(server.ready.edge, host, "/stranger", { traceparent: parent, tracestate: "vendor=1" });
   const edge = await collector.find(({ attributes }) => attributes["url.path"] === "/stranger");
   expect(edge.parentSpanId).toBeUndefined();
   expect(edge.links).toMatchObject([{ traceId: parent.slice(3, 35), spanId: parent.slice(36, 52) }]);
@@ -91,8 +91,8 @@ it("begins a new trace for a visitor who sends one, with a link to it", async ()
   expect(tracestate).toBeUndefined();
 });
 
-it("tells failures of origins", async () => {
-  await visit(server.ready.edge, host, "/bad");
+it("records failures of origins", async () => {
+  await requestEdge(server.ready.edge, host, "/bad");
   const edge = await collector.find(({ attributes }) => attributes["url.path"] === "/bad");
   const spans = await collector.trace(edge.traceId, 2);
   for (const span of spans)

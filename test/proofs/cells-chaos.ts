@@ -90,7 +90,7 @@ export async function chaos(
   const visitInnocent = async (i: number): Promise<void> => {
     const which = i % innocents;
     const at = performance.now();
-    const { status, body } = await visit(agent, platform.edge, names[which]!, `/${i}`);
+    const { status, body } = await requestEdge(agent, platform.edge, names[which]!, `/${i}`);
     latencies.push(performance.now() - at);
     const expected = `innocent ${which}: origin /${i}`;
     if (status !== 200 || body !== expected) failures.push(`${status} ${body.slice(0, 200)}`);
@@ -98,7 +98,7 @@ export async function chaos(
   const guiltyLoop = (async () => {
     for (let i = 0; performance.now() < end; i++) {
       const [name, { expected }] = Object.entries(guilty)[i % Object.keys(guilty).length]!;
-      const { body } = await visit(agent, platform.edge, `${name}.example`, "/");
+      const { body } = await requestEdge(agent, platform.edge, `${name}.example`, "/");
       const code = /"code":(\d+)/.exec(body)?.[1] ?? "none";
       codes[`${name} ${code}`] = (codes[`${name} ${code}`] ?? 0) + 1;
       if (!expected.includes(code)) failures.push(`${name}: ${body.slice(0, 200)}`);
@@ -147,7 +147,7 @@ const innocent = (i: number): string => `export default { async fetch(request) {
   return new Response("innocent ${i}: " + (await response.text()), response);
 } };`;
 
-function visit(
+function requestEdge(
   agent: Agent,
   edge: string,
   host: string,

@@ -156,7 +156,7 @@ await behindPooler.storage.close();
 await pooler.close();
 await second.storage.close();
 for (const writers of [1, 8]) await writesInASecond(first, writers);
-await idle("a node that hears of changes, idle", seconds);
+await idle("a node that reads changes, idle", seconds);
 for (const stranger of strangers) await stranger.end();
 await first.storage.close();
 await postgres.stop();

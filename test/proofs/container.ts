@@ -17,7 +17,8 @@ import { freePort } from "../helpers/free-port.ts";
 
 /*
  * Builds packaging/Dockerfile with buildah and starts it, as root and without a registry: the base image is Debian from
- * mmdebstrap with the Node of this clone. About seven minutes.
+ * mmdebstrap with the Node of this clone. About five minutes. Needs
+ * `apt-get install --no-install-recommends buildah mmdebstrap`.
  *
  *   node test/proofs/container.ts [--base TAR]
  *

@@ -1,7 +1,7 @@
 import { request as httpRequest, type Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
-export interface Answer {
+export interface EdgeResponse {
   status: number;
   /** Of the platform's own errors. */
   code: string;
@@ -21,7 +21,7 @@ const refusedMs = 1000;
 const inFlightMax = 150;
 
 /** One request of a visitor. A failed request counts as an answer with the status 0. */
-export function ask({ edge, host, path = "/", body, agent, signal }: Ask): Promise<Answer> {
+export function ask({ edge, host, path = "/", body, agent, signal }: Ask): Promise<EdgeResponse> {
   return new Promise((resolve) => {
     const failed = (error: Error): void => resolve({ status: 0, code: "", body: error.message });
     const outgoing = httpRequest(
@@ -54,7 +54,7 @@ export function ask({ edge, host, path = "/", body, agent, signal }: Ask): Promi
 export class Tally {
   readonly #counts = new Map<string, number>();
 
-  add({ status, code, body }: Answer): void {
+  add({ status, code, body }: EdgeResponse): void {
     const name = `${status || body.slice(0, 40)}${code === "" ? "" : `/${code}`}`;
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
   }

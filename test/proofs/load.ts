@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { benchToken, startSelvedge } from "../../bench/lib/child.ts";
-import type { Ready } from "../../src/server.ts";
+import type { Ready } from "../../src/ready.ts";
 import { cellPids, residentMebibytes } from "../runtime/cell-processes.ts";
 import { callsOf, type Calls } from "../runtime/platform.ts";
 import { cases, type Stage } from "./load-cases.ts";
@@ -43,7 +43,7 @@ export interface LoadRow {
 
 const accomplicesCount = 12;
 const cellMebibytes = 256;
-/** docs/scripts.md: of accounts' cells and of customers' one that serves and one that drains; beyond these spares and suspects. */
+/** docs/scripts.md: of accounts' cells and of customers' one that serves and one that drains; beyond these, spare and dedicated ones. */
 const budgetOf = (count: number): number => {
   const [serving, alone] = [Math.min(count, 4), Math.max(0, count - 4)];
   return serving * cellMebibytes + alone * (50 + 128);

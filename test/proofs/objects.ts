@@ -2,8 +2,9 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { benchToken, startSelvedge, type Started } from "../../bench/lib/child.ts";
 import { processTree } from "../../bench/lib/tree.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 import { uploadForm } from "../runtime/platform.ts";
+import { ledgerScript } from "./ledger-script.ts";
 
 /*
  * Durable Objects under kills and stops, while they are written to. No acknowledged write may be lost or made twice, and
@@ -27,24 +28,6 @@ type Blow = (typeof blows)[number];
 
 const objects = 4;
 const writersOfObject = 2;
-
-const code = `import { DurableObject } from "cloudflare:workers";
-export class Ledger extends DurableObject {
-  constructor(ctx, env) {
-    super(ctx, env);
-    const { sql } = ctx.storage;
-    sql.exec("create table if not exists writes (writer text, n int)");
-    sql.exec("create table if not exists instances (id integer primary key)");
-    // The number of this instance: each one commits its own before it answers anything.
-    this.instance = sql.exec("insert into instances default values returning id").one().id;
-  }
-  write(writer, n) { this.ctx.storage.sql.exec("insert into writes values (?, ?)", writer, n); return { instance: this.instance }; }
-  all() { return this.ctx.storage.sql.exec("select writer, n, count(*) as times from writes group by writer, n").toArray(); }
-}
-export default { async fetch(request, env) {
-  const [, name, method, ...args] = new URL(request.url).pathname.split("/");
-  return Response.json(await env.LEDGERS.getByName(name)[method](...args));
-} };`;
 
 interface Writer {
   object: string;
@@ -82,14 +65,12 @@ class Proof {
       if (!response.ok) throw new Error(await response.text());
       return ((await response.json()) as { result: { subdomain: string } }).result;
     };
-    const bindings = [{ type: "durable_object_namespace", name: "LEDGERS", class_name: "Ledger" }];
-    const metadata = { migrations: { new_tag: "v1", new_sqlite_classes: ["Ledger"] } };
-    await call("PUT", "/workers/scripts/ledgers", uploadForm({ code, bindings, metadata }));
+    await call("PUT", "/workers/scripts/ledgers", uploadForm(ledgerScript));
     this.#host.name = `ledgers.${(await call("GET", "/workers/subdomain")).subdomain}.workers.localhost`;
   }
 
   async ask<T>(path: string): Promise<T> {
-    const { status, body } = await visit(this.server.ready.edge, this.#host.name, path);
+    const { status, body } = await requestEdge(this.server.ready.edge, this.#host.name, path);
     if (status !== 200) throw new Error(`${status}`);
     return JSON.parse(body) as T;
   }

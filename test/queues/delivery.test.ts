@@ -95,7 +95,7 @@ const isEmpty = async (queueId: string): Promise<void> =>
       const { body } = await server.call("GET", `${account}/queues/${queueId}/metrics`);
       expect(body.result).toMatchObject({ backlog_count: 0 });
     },
-    { timeout: 30_000, interval: 20 },
+    { interval: 20 },
   );
 
 it("carries every kind of message from one script to another", async () => {

@@ -28,7 +28,6 @@ it("a batch whose handler does not end is delivered again", async () => {
   expect((await server.ask("slow")).body).toBe("sent");
   const path = `${account}/storage/kv/namespaces/${namespace}/values/attempts`;
   await vi.waitFor(async () => expect((await server.call("GET", path)).body).toBe(2), {
-    timeout: 30_000,
     interval: 100,
   });
 });

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, vi } from "vitest";
 import { startPostgres, type TestPostgres } from "../helpers/postgres.ts";
-import { ownerToken, startTestServer, type Answer, type TestServer } from "../helpers/server.ts";
+import { ownerToken, startTestServer, type ApiResponse, type TestServer } from "../helpers/server.ts";
 import { callsOf, type Calls } from "../runtime/platform.ts";
 
 type Settings = Parameters<typeof startTestServer>[0];
@@ -13,7 +13,7 @@ export interface Place extends Calls {
   // oxlint-disable-next-line typescript/no-explicit-any
   api(method: string, path: string, body?: unknown): Promise<any>;
   /** Like `call`, but returns errors too. */
-  answer(method: string, path: string, body?: unknown): Promise<Answer>;
+  answer(method: string, path: string, body?: unknown): Promise<ApiResponse>;
 }
 
 /** The accounts and nodes in which resources are created, deleted and created again. */
@@ -112,9 +112,9 @@ export async function placeOf(server: TestServer, account: string): Promise<Plac
     server,
     answer,
     async api(method, path, body) {
-      const { body: told } = await answer(method, path, body);
-      if (!told.success) throw new Error(`${method} ${path}: ${JSON.stringify(told.errors)}`);
-      return told.result as unknown;
+      const { body: envelope } = await answer(method, path, body);
+      if (!envelope.success) throw new Error(`${method} ${path}: ${JSON.stringify(envelope.errors)}`);
+      return envelope.result as unknown;
     },
   };
 }
@@ -125,5 +125,5 @@ export const eventually = async (holds: () => Promise<boolean>): Promise<void> =
     async () => {
       if (!(await holds())) throw new Error(`This does not come to hold: ${String(holds)}`);
     },
-    { timeout: 20_000, interval: 20 },
+    { interval: 20 },
   );

@@ -8,7 +8,7 @@ import { roles } from "../../src/control/accounts/roles.ts";
 import { accountHash } from "../../src/products/images/directory.ts";
 import { openLocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
 import { ownerToken, type TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 import { pngOf, fourColors, scenery } from "../images/fixtures.ts";
 import { ask } from "../name-server/ask.ts";
 import { describeRecreation, eventually, type Place } from "./platform.ts";
@@ -188,7 +188,7 @@ describeRecreation("things made again", settings, (at) => {
         expect((await ask(node.server, `www.${name}`, "A")).answers).toEqual([]);
         expect((await ask(node.server, name, "DNSKEY")).answers).toEqual([]);
         expect(old.has(await served(node, name))).toBe(false);
-        expect((await visit(node.server.ready.edge, `www.${name}`)).status).not.toBe(200);
+        expect((await requestEdge(node.server.ready.edge, `www.${name}`)).status).not.toBe(200);
       }
       expect(await serialOf(place, name)).toBeGreaterThan(serial);
       serial = await serialOf(place, name);

@@ -59,11 +59,11 @@ describeRecreation("workflows", { workflowLingerMs: 20, privateNetworks: "all" }
     await create(own, "waits", "one");
     await until(own, "waits", "one", ["waiting"]);
     await own.api("POST", `${instance}/events`, { type: "other", payload: "of the first" });
-    const { told } = await follow(own, instance);
+    const { events } = await follow(own, instance);
     await own.api("DELETE", instance);
     await create(own, "waits", "one");
     expect((await until(own, "waits", "one", ["waiting"])).output).toBeNull();
-    expect(await told).toMatch(/event: deleted/);
+    expect(await events).toMatch(/event: deleted/);
     await own.api("POST", `${instance}/events`, { type: "go" });
     await until(own, "waits", "one", finals);
     const details = (await own.api("GET", instance)) as { steps: { name: string }[] };
@@ -110,12 +110,12 @@ beforeAll(async () => {
 });
 afterAll(() => outside.close());
 
-/** `told` has all events that an instance's follower gets until the stream ends. */
-async function follow({ server, account }: Place, path: string): Promise<{ told: Promise<string> }> {
+/** `events` has all events that an instance's follower gets until the stream ends. */
+async function follow({ server, account }: Place, path: string): Promise<{ events: Promise<string> }> {
   const response = await fetch(`${server.ready.api}/accounts/${account}${path}/subscribe`, {
     headers: { authorization: `Bearer ${ownerToken}` },
   });
-  return { told: response.text() };
+  return { events: response.text() };
 }
 
 const read = ({ server }: Place) => server.services.workflowInstances.read;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { cellPids } from "./cell-processes.ts";
-import { startHosting, startOutside, type Hosting, type Visit } from "./platform.ts";
+import { startHosting, startOutside, type Hosting, type EdgeResponse } from "./platform.ts";
 
-export interface Told {
+export interface ResponseCounts {
   asked: number;
   /** Number of times that each answer came. */
   answers: Record<string, number>;
@@ -11,8 +11,8 @@ export interface ChaosOutcome {
   seconds: number;
   cellsKilled: number;
   /** Idempotent requests to customers whose scripts do no harm. */
-  innocent: Told & { failed: number; ms: { p50: number; p99: number; max: number } };
-  culprits: Record<string, Told>;
+  innocent: ResponseCounts & { failed: number; ms: { p50: number; p99: number; max: number } };
+  culprits: Record<string, ResponseCounts>;
 }
 
 const dispatcher = `export default {
@@ -56,7 +56,7 @@ export async function chaos(seconds: number, say: (line: string) => void = () =>
     answers: {},
     ms: { p50: 0, p99: 0, max: 0 },
   };
-  const told: Record<string, Told> = Object.fromEntries(
+  const counts: Record<string, ResponseCounts> = Object.fromEntries(
     Object.keys(culprits).map((name) => [name, { asked: 0, answers: {} }]),
   );
   const tookMs: number[] = [];
@@ -79,7 +79,7 @@ export async function chaos(seconds: number, say: (line: string) => void = () =>
     };
     const wrong = async (name: string): Promise<void> => {
       while (!isOver()) {
-        count(told[name]!, await hosting.ask("dispatcher", `/${name}`).catch(failed));
+        count(counts[name]!, await hosting.ask("dispatcher", `/${name}`).catch(failed));
         await sleep(200 + Math.random() * 800);
       }
     };
@@ -106,7 +106,7 @@ export async function chaos(seconds: number, say: (line: string) => void = () =>
   tookMs.sort((a, b) => a - b);
   const at = (share: number): number => Math.round(tookMs[Math.floor(tookMs.length * share)] ?? 0);
   innocent.ms = { p50: at(0.5), p99: at(0.99), max: Math.round(tookMs.at(-1) ?? 0) };
-  return { seconds, cellsKilled, innocent, culprits: told };
+  return { seconds, cellsKilled, innocent, culprits: counts };
 }
 
 async function deployAll(hosting: Hosting, outside: string): Promise<void> {
@@ -123,16 +123,16 @@ async function deployAll(hosting: Hosting, outside: string): Promise<void> {
     });
 }
 
-const failed = (error: unknown): Visit => ({
+const failed = (error: unknown): EdgeResponse => ({
   status: 0,
   statusText: "",
   headers: {},
   body: (error as Error).message,
 });
 
-function count(told: Told, { status, body }: Visit): void {
+function count(counts: ResponseCounts, { status, body }: EdgeResponse): void {
   const answer =
     `${status} ${status === 200 ? "" : (/<title>(.*?)<\/title>/.exec(body)?.[1] ?? body.slice(0, 80))}`.trim();
-  told.asked++;
-  told.answers[answer] = (told.answers[answer] ?? 0) + 1;
+  counts.asked++;
+  counts.answers[answer] = (counts.answers[answer] ?? 0) + 1;
 }

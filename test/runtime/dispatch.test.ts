@@ -1,5 +1,8 @@
+import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startHosting, startOutside, type Hosting, type Outside, type Visit } from "./platform.ts";
+import { CpuClock } from "../../src/sandbox/process/cpu-clock.ts";
+import { cellPids } from "./cell-processes.ts";
+import { startHosting, startOutside, type Hosting, type Outside, type EdgeResponse } from "./platform.ts";
 
 let hosting: Hosting;
 let outside: Outside;
@@ -42,7 +45,7 @@ afterAll(async () => {
 });
 
 /** The answer of a customer's handler behind a dispatcher with these options. */
-async function dispatched(body: string, options = "{}", path = "/"): Promise<Visit> {
+async function dispatched(body: string, options = "{}", path = "/"): Promise<EdgeResponse> {
   const code = `export default { async fetch(request, env, ctx) { ${body.replaceAll("OUTSIDE", outside.url)} } };`;
   await hosting.deployCustomer("shop", "customer", code);
   await hosting.deploy("to-customer", { code: dispatcher(`"customer"`, options), bindings: [toShop] });
@@ -54,6 +57,7 @@ interface Usage {
   requests: number;
   faults: number;
   cpu_ms: number;
+  cpu_ms_p99: number | null;
   last_fault: { message: string } | null;
 }
 const usageOf = async (namespace: string, order = "requests"): Promise<Usage[]> =>
@@ -63,6 +67,33 @@ const usageOf = async (namespace: string, order = "requests"): Promise<Usage[]> 
       `/accounts/${hosting.account}/edge/dispatch/namespaces/${namespace}/usage?order=${order}`,
     )
   ).body.result;
+
+test("dispatches go on when their visitors leave, and no longer count when they have ended", async () => {
+  await hosting.deployCustomer(
+    "shop",
+    "slow",
+    `let [begun, ended] = [0, 0];
+export default { async fetch({ url }) {
+  if (url.endsWith("/seen")) return new Response(begun + " " + ended);
+  begun++;
+  await scheduler.wait(500);
+  ended++;
+  return new Response("slow");
+} };`,
+  );
+  await hosting.deploy("to-slow", { code: dispatcher(`"slow"`), bindings: [toShop] });
+  const seen = async (): Promise<string> => (await hosting.ask("to-slow", "/seen")).body;
+  const options = { headers: { host: hosting.hostOf("to-slow") }, agent: false };
+  // In all, more than an account may have at once in a cell.
+  for (let all = 30; all <= 90; all += 30) {
+    const sent = Array.from({ length: 30 }, () => request(hosting.ready.edge, options).on("error", () => {}));
+    for (const each of sent) each.end();
+    await expect.poll(seen).toMatch(new RegExp(`^${all} `));
+    for (const each of sent) each.destroy();
+    await expect.poll(seen).toBe(`${all} ${all}`);
+  }
+  expect((await hosting.ask("to-slow")).body).toBe("slow");
+});
 
 describe.each([
   ["in its cell", "counted", {}],
@@ -96,6 +127,50 @@ describe.each([
     await hosting.deployCustomer(namespace, "busy", busy);
     expect((await usageOf(namespace)).map(({ script_name: name }) => name)).toEqual(["quiet"]);
   });
+});
+
+test("the usage does not wait for a process that does not answer, and says that figures are missing", async () => {
+  await hosting.createNamespace("stalled");
+  let clocks: { clock: CpuClock; beganMs: number }[] = [];
+  const enough = await startOutside((_request, response) => {
+    const usedMs = Math.max(...clocks.map(({ clock, beganMs }) => clock.writtenMs() - beganMs));
+    response.end(usedMs > 1500 ? "yes" : "no");
+  });
+  const loop = `export default { async fetch(request) {
+    for (let isEnough = !request.url.endsWith("/loop"); !isEnough;) {
+      for (const end = Date.now() + 100; Date.now() < end;);
+      isEnough = (await (await fetch("${enough.url}")).text()) === "yes";
+    }
+    return new Response("ended");
+  } };`;
+  await hosting.deployCustomer("stalled", "loops", loop);
+  const bindings = [{ type: "dispatch_namespace", name: "CUSTOMERS", namespace: "stalled" }];
+  await hosting.deploy("to-stalled", { code: dispatcher(`url.pathname.split("/")[1]`), bindings });
+  const path = `/accounts/${hosting.account}/edge/dispatch/namespaces/stalled/usage`;
+  const messages: unknown[] = [];
+  let requests = 0;
+  // The periodic collection may come between the run and the signal; then no figure is missing.
+  while (messages.length === 0 && requests < 5) {
+    await hosting.ask("to-stalled", "/loops/quick");
+    requests++;
+    const cells = cellPids(process.pid);
+    for (const pid of cells) process.kill(pid, "SIGSTOP");
+    // It answers while they stand.
+    messages.push(...(await hosting.call("GET", path)).body.messages);
+    for (const pid of cells) process.kill(pid, "SIGCONT");
+  }
+  expect(messages[0]).toMatchObject({ code: 10_014 });
+  await expect.poll(async () => (await usageOf("stalled"))[0]?.requests).toBe(requests);
+  clocks = cellPids(process.pid).map((pid) => {
+    const clock = new CpuClock(pid);
+    return { clock, beganMs: clock.writtenMs() };
+  });
+  await hosting.ask("to-stalled", "/loops/loop");
+  for (const { clock } of clocks) clock.close();
+  await enough.close();
+  const longest = async (): Promise<number | undefined> =>
+    (await usageOf("stalled"))[0]?.cpu_ms_p99 ?? undefined;
+  await expect.poll(longest).toBeGreaterThanOrEqual(1000);
 });
 
 describe("a dispatcher", () => {
@@ -190,8 +265,8 @@ describe("a dispatcher", () => {
   });
 
   test("receives a customer's exception with its name, and can hide it", async () => {
-    const visit = await dispatched(`throw new RangeError("a customer's own")`);
-    expect(visit).toMatchObject({ status: 500, body: "a customer's own" });
+    const response = await dispatched(`throw new RangeError("a customer's own")`);
+    expect(response).toMatchObject({ status: 500, body: "a customer's own" });
   });
 
   test("that catches nothing shows the page of the limit that the customer went over", async () => {

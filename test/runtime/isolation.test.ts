@@ -161,11 +161,11 @@ export default class extends WorkerEntrypoint { async method(call) { await call(
     const { url } = (await hosting.call("POST", path, {})).body.result as { url: string };
     const watcher = new WebSocket(url, "trace-v1");
     await new Promise((resolve, reject) => watcher.once("open", resolve).once("error", reject));
-    const told = nextMessage(watcher);
+    const message = nextMessage(watcher);
     const { status, body } = await hosting.ask("spy");
     expect(status, body).toBe(200);
     expect(JSON.parse(body)).toEqual([]);
-    expect(JSON.parse(await told)).toMatchObject({ logs: [{ level: "log", message: ["a", { b: 1 }] }] });
+    expect(JSON.parse(await message)).toMatchObject({ logs: [{ level: "log", message: ["a", { b: 1 }] }] });
     watcher.terminate();
   });
 });

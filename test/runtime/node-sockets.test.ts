@@ -8,7 +8,7 @@ describe("node:net and node:tls", () => {
     await new Promise((resolve, reject) => socket.on("close", resolve).on("error", reject));
     return got;`;
 
-  test("net.connect()", async () => {
+  test("net.connect() opens a connection", async () => {
     expect(
       await run(`const socket = net.connect(PORT.echo, "127.0.0.1"), got = [];
         socket.on("connect", () => { got.push(socket.remoteAddress, socket.remotePort, socket.remoteFamily); socket.write("hi"); socket.end(" there"); });
@@ -25,7 +25,7 @@ describe("node:net and node:tls", () => {
     ).toEqual(["as usual", "end"]);
   });
 
-  test("tls.connect()", async () => {
+  test("tls.connect() opens an encrypted connection", async () => {
     expect(
       await run(`const socket = tls.connect(PORT.secure, "127.0.0.1", { servername: "db.example" }), got = [];
         socket.on("secureConnect", () => { got.push(socket.authorized, socket.encrypted); socket.end("hi"); });

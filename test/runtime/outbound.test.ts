@@ -85,9 +85,9 @@ async function customer(
     code: code.replaceAll("OUTSIDE", outside.url).replaceAll("RAW", rawAddress),
     metadata: { compatibility_flags: flags },
   });
-  const visit = await hosting.ask("dispatcher", `/${name}`);
-  expect(visit.status, visit.body).toBe(200);
-  const answer = JSON.parse(visit.body) as { value?: unknown; thrown?: string };
+  const response = await hosting.ask("dispatcher", `/${name}`);
+  expect(response.status, response.body).toBe(200);
+  const answer = JSON.parse(response.body) as { value?: unknown; thrown?: string };
   return "thrown" in answer ? `thrown: ${answer.thrown}` : answer.value;
 }
 
@@ -105,7 +105,7 @@ describe("an outbound script", () => {
     );
   });
 
-  test("blocks", async () => {
+  test("can answer a request itself", async () => {
     expect(
       await customer(`const a = await fetch("OUTSIDE/blocked"); return [a.status, await a.text()]`),
     ).toEqual([403, "blocked for acme"]);

@@ -1,15 +1,9 @@
-import {
-  createServer,
-  request,
-  type IncomingHttpHeaders,
-  type RequestListener,
-  type Server,
-} from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type { Readable } from "node:stream";
 import { extname } from "node:path";
 import { WebSocket } from "ws";
-import type { Ready } from "../../src/server.ts";
+import type { Ready } from "../../src/ready.ts";
+import { askEdge, type AskOptions, type EdgeResponse } from "../helpers/edge-request.ts";
 import { ownerToken, startTestServer, type TestServer } from "../helpers/server.ts";
 
 export interface ScriptUpload {
@@ -19,17 +13,7 @@ export interface ScriptUpload {
   metadata?: Record<string, unknown>;
 }
 
-export interface AskOptions {
-  method?: string;
-  headers?: Record<string, string>;
-  body?: string | Uint8Array | Readable;
-}
-export interface Visit {
-  status: number;
-  statusText: string;
-  headers: IncomingHttpHeaders;
-  body: string;
-}
+export type { AskOptions, EdgeResponse };
 
 /** Requests to a running platform. */
 export interface Calls {
@@ -42,9 +26,9 @@ export interface Calls {
   /** Creates a zone whose origin is a program on this machine. */
   createZone(name: string, originPort: number): Promise<string>;
   /** Requests a script's own host name. */
-  ask(script: string, path?: string, options?: AskOptions): Promise<Visit>;
+  ask(script: string, path?: string, options?: AskOptions): Promise<EdgeResponse>;
   /** Requests any host. */
-  askHost(host: string, path?: string, options?: AskOptions): Promise<Visit>;
+  askHost(host: string, path?: string, options?: AskOptions): Promise<EdgeResponse>;
   /** Opens a WebSocket to a script's own host name, or to another. */
   connect(script: string, path?: string, host?: string): WebSocket;
   hostOf(script: string): string;
@@ -144,37 +128,6 @@ export async function callsOf(ready: Ready, token: string): Promise<Calls> {
     connect: (script, path = "/", host = hostOf(script)) =>
       new WebSocket(`${ready.edge.replace("http", "ws")}${path}`, { headers: { host } }),
   };
-}
-
-function askEdge(
-  edge: string,
-  host: string,
-  path = "/",
-  { method = "GET", headers = {}, body }: AskOptions = {},
-): Promise<Visit> {
-  return new Promise((resolve, reject) => {
-    const outgoing = request(
-      `${edge}${path}`,
-      { method, headers: { host, ...headers }, agent: false },
-      (response) => {
-        let text = "";
-        response.setEncoding("utf8");
-        response.on("data", (chunk: string) => (text += chunk));
-        response.on("error", reject);
-        response.on("end", () =>
-          resolve({
-            status: response.statusCode ?? 0,
-            statusText: response.statusMessage ?? "",
-            headers: response.headers,
-            body: text,
-          }),
-        );
-      },
-    );
-    outgoing.on("error", reject);
-    if (body === undefined || typeof body === "string" || body instanceof Uint8Array) outgoing.end(body);
-    else body.pipe(outgoing);
-  });
 }
 
 export interface Outside {

@@ -160,11 +160,11 @@ describe("a failing script", () => {
     });
     // A visitor from elsewhere; visitors of this machine see exceptions.
     const elsewhere = { "x-forwarded-for": "192.0.2.1" };
-    const visit = await hosting.ask(name, "/", { headers: elsewhere });
-    expect(visit.status).toBe(status);
-    expect(visit.body).toContain(`error ${code}`);
-    expect(visit.body).toContain(title);
-    expect(visit.body).not.toContain("secret");
+    const response = await hosting.ask(name, "/", { headers: elsewhere });
+    expect(response.status).toBe(status);
+    expect(response.body).toContain(`error ${code}`);
+    expect(response.body).toContain(title);
+    expect(response.body).not.toContain("secret");
     const asJson = await hosting.ask(name, "/", {
       headers: { ...elsewhere, accept: "application/json" },
     });

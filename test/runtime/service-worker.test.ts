@@ -188,7 +188,7 @@ test("messages of a queue arrive as an event, whose promises decide on acknowled
       ({ name }) => name,
     );
   const expected = ["acknowledged1", "fails1", "fails2", "fails3", "put back1", "put back2"];
-  await vi.waitFor(async () => expect(await names()).toEqual(expected), { timeout: 30_000 });
+  await vi.waitFor(async () => expect(await names()).toEqual(expected));
 });
 
 describe("PUT …/content", () => {

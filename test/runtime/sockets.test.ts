@@ -59,7 +59,7 @@ describe("connect()", () => {
     const go = new TextDecoder().decode((await reader.read()).value);
     reader.releaseLock();`;
 
-  test("startTls()", async () => {
+  test("startTls() encrypts a connection from then on", async () => {
     expect(
       await run(`${start}
         const secure = socket.startTls();
@@ -147,8 +147,8 @@ describe("connect()", () => {
 
 describe("the end of a socket", () => {
   /** A server that ends its side at once, and records the data until the other side ends too. */
-  const ending = async (): Promise<{ port: number; heard: Promise<string> }> => {
-    const { promise: heard, resolve } = Promise.withResolvers<string>();
+  const ending = async (): Promise<{ port: number; received: Promise<string> }> => {
+    const { promise: received, resolve } = Promise.withResolvers<string>();
     const port = await listen((socket) => {
       let all = "";
       socket.on("data", (chunk: Buffer) => (all += chunk.toString()));
@@ -156,11 +156,11 @@ describe("the end of a socket", () => {
       socket.on("end", () => socket.destroySoon());
       socket.end("bye");
     });
-    return { port, heard };
+    return { port, received };
   };
 
   test("with allowHalfOpen the script may keep writing after the peer has ended its side", async () => {
-    const { port, heard } = await ending();
+    const { port, received } = await ending();
     expect(
       await run(`const socket = connect("127.0.0.1:${port}", { allowHalfOpen: true });
         const got = await text(socket.readable);
@@ -168,22 +168,22 @@ describe("the end of a socket", () => {
         await socket.writable.close(); await socket.closed;
         return got;`),
     ).toBe("bye");
-    expect(await heard).toBe("one two");
+    expect(await received).toBe("one two");
   });
 
   test("without allowHalfOpen the socket ends with the peer's side", async () => {
-    const { port, heard } = await ending();
+    const { port, received } = await ending();
     expect(
       await run(`const socket = connect("127.0.0.1:${port}");
         const got = await text(socket.readable);
         await socket.closed;
         return [got, await failure(say(socket, "late"))];`),
     ).toEqual(["bye", "Network connection lost."]);
-    expect(await heard).toBe("");
+    expect(await received).toBe("");
   });
 
   test("close() flushes writes first, and resolves when the connection has ended", async () => {
-    const { promise: heard, resolve } = Promise.withResolvers<string>();
+    const { promise: received, resolve } = Promise.withResolvers<string>();
     const port = await listen((socket) => {
       let all = "";
       socket.on("data", (chunk: Buffer) => (all += chunk.toString()));
@@ -196,7 +196,7 @@ describe("the end of a socket", () => {
         const closing = socket.close();
         return [socket.close() === closing, await closing === undefined, await failure(writer.write(new Uint8Array(1)))];`),
     ).toEqual([true, true, "Network connection lost."]);
-    expect((await heard).length).toBe(100_000);
+    expect((await received).length).toBe(100_000);
   });
 
   test("a connection that breaks off fails what reads, and `closed`", async () => {
@@ -215,15 +215,15 @@ describe("the end of a socket", () => {
   });
 
   /** A server that records the end of its next connection. */
-  const watched = async (): Promise<{ port: number; closed: Promise<void>; heard: Promise<string> }> => {
+  const watched = async (): Promise<{ port: number; closed: Promise<void>; received: Promise<string> }> => {
     const closed = Promise.withResolvers<void>();
-    const heard = Promise.withResolvers<string>();
+    const received = Promise.withResolvers<string>();
     const port = await listen((socket) => {
-      socket.once("data", (chunk: Buffer) => heard.resolve(chunk.toString()));
+      socket.once("data", (chunk: Buffer) => received.resolve(chunk.toString()));
       socket.on("close", () => closed.resolve());
       socket.on("end", () => socket.end());
     });
-    return { port, closed: closed.promise, heard: heard.promise };
+    return { port, closed: closed.promise, received: received.promise };
   };
 
   test("a socket that is left open ends with its request", async () => {
@@ -235,11 +235,11 @@ describe("the end of a socket", () => {
   });
 
   test("work left running may use its socket after the answer", async () => {
-    const { port, closed, heard } = await watched();
+    const { port, closed, received } = await watched();
     const late = `const socket = connect("127.0.0.1:${port}"); await socket.opened;
       ctx.waitUntil((async () => { await scheduler.wait(20); await say(socket, "late"); await socket.close(); })()); return 1;`;
     expect(await run(late)).toBe(1);
-    expect(await heard).toBe("late");
+    expect(await received).toBe("late");
     await closed;
   });
 });
@@ -334,7 +334,7 @@ describe("blocked targets", () => {
     },
   );
 
-  test("port 25", async () => {
+  test("port 25 is refused", async () => {
     expect(await run(opening("127.0.0.1:25"))).toBe(`${failed}: port 25 is closed to scripts`);
   });
 

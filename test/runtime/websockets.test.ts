@@ -193,17 +193,17 @@ describe("a script's own WebSocket", () => {
     expect(
       await asked(`const [a, b] = Object.values(new WebSocketPair());
         a.accept(); b.accept();
-        const heard = [];
-        const gone = () => heard.push("gone");
-        b.addEventListener("message", () => heard.push("once"), { once: true });
+        const received = [];
+        const gone = () => received.push("gone");
+        b.addEventListener("message", () => received.push("once"), { once: true });
         b.addEventListener("message", gone);
         b.removeEventListener("message", gone);
-        b.addEventListener("message", { handleEvent: ({ data }) => heard.push("object " + data) });
-        b.onmessage = () => heard.push("first");
-        b.onmessage = ({ data }) => heard.push("second " + data);
+        b.addEventListener("message", { handleEvent: ({ data }) => received.push("object " + data) });
+        b.onmessage = () => received.push("first");
+        b.onmessage = ({ data }) => received.push("second " + data);
         a.send("1"); a.send("2");
         await scheduler.wait(20);
-        return Response.json(heard.sort());`),
+        return Response.json(received.sort());`),
     ).toEqual(["object 1", "object 2", "once", "second 1", "second 2"]);
   });
 });

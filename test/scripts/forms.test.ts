@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ownerToken, startTestServer, type Answer, type TestServer } from "../helpers/server.ts";
+import { ownerToken, startTestServer, type ApiResponse, type TestServer } from "../helpers/server.ts";
 import { ask, esm, upload, type UploadPart } from "./harness.ts";
 
 /** Uploads in the forms that real tools send, and the imports of each kind of module. */
@@ -15,7 +15,7 @@ const code = 'export default { fetch: (_, env) => new Response("ran " + (env.A ?
 const json = (metadata: object): string => JSON.stringify({ compatibility_date: "2026-01-01", ...metadata });
 const bindings = [{ type: "plain_text", name: "A", text: "a" }];
 
-async function putRaw(name: string, contentType: string, body: string): Promise<Answer> {
+async function putRaw(name: string, contentType: string, body: string): Promise<ApiResponse> {
   const response = await fetch(`${server.ready.api}${scripts}/${name}`, {
     method: "PUT",
     headers: { authorization: `Bearer ${ownerToken}`, "content-type": contentType },
@@ -24,7 +24,7 @@ async function putRaw(name: string, contentType: string, body: string): Promise<
   return {
     status: response.status,
     headers: response.headers,
-    body: (await response.json()) as Answer["body"],
+    body: (await response.json()) as ApiResponse["body"],
   };
 }
 
@@ -108,7 +108,7 @@ describe("metadata", () => {
   });
 });
 
-it("modules of every kind", async () => {
+it("modules of every kind are imported", async () => {
   const wasm = new Uint8Array([
     0, 97, 115, 109, 1, 0, 0, 0, 1, 7, 1, 96, 2, 127, 127, 1, 127, 3, 2, 1, 0, 7, 7, 1, 3, 97, 100, 100, 0, 0,
     10, 9, 1, 7, 0, 32, 0, 32, 1, 106, 11,

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { visit, type Visit } from "../helpers/visit.ts";
-import type { Answer, TestServer } from "../helpers/server.ts";
+import { requestEdge, type EdgeResponse } from "../helpers/edge-request.ts";
+import type { ApiResponse, TestServer } from "../helpers/server.ts";
 import { ownerToken } from "../helpers/server.ts";
 
 /** A form as `curl -F metadata=… -F main.mjs=@main.mjs` sends it. */
@@ -16,7 +16,7 @@ export async function upload(
   path: string,
   parts: readonly UploadPart[],
   method = "PUT",
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const form = new FormData();
   for (const { name, content, type, filename } of parts) {
     const blob = new Blob([content as Uint8Array<ArrayBuffer> | string], type === undefined ? {} : { type });
@@ -32,7 +32,7 @@ export async function upload(
   return {
     status: response.status,
     headers: response.headers,
-    body: (await response.json()) as Answer["body"],
+    body: (await response.json()) as ApiResponse["body"],
   };
 }
 
@@ -69,8 +69,8 @@ export async function ask(
   script: string,
   path = "/",
   headers: Record<string, string> = {},
-): Promise<Visit> {
-  return visit(server.ready.edge, await hostOf(server, script), path, headers);
+): Promise<EdgeResponse> {
+  return requestEdge(server.ready.edge, await hostOf(server, script), path, headers);
 }
 
 /** Performs the first two of the three steps for static assets. Returns the completion token. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestServer, type Answer, type TestServer } from "../helpers/server.ts";
+import { startTestServer, type ApiResponse, type TestServer } from "../helpers/server.ts";
 import { ask, deploy, esm, upload } from "./harness.ts";
 
 /** Refusals name the reason, and change nothing. */
@@ -19,13 +19,13 @@ async function put(
   metadata: object,
   code: string | undefined = good,
   path = `${scripts}/kept`,
-): Promise<Answer> {
+): Promise<ApiResponse> {
   return upload(server, path, [
     { name: "metadata", content: JSON.stringify({ main_module: "m.mjs", ...metadata }) },
     { name: "m.mjs", filename: "m.mjs", content: code, type: esm },
   ]);
 }
-const expectRefused = (answer: Answer, status: number, code: number, message: string): void => {
+const expectRefused = (answer: ApiResponse, status: number, code: number, message: string): void => {
   expect([answer.status, answer.body.errors[0]]).toMatchObject([
     status,
     { code, message: expect.stringContaining(message) },

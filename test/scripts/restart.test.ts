@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { afterAll, expect, it } from "vitest";
 import { serve, temporaryFolder, type ServerProcess } from "../helpers/process.ts";
 import { ownerToken } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 
 /** Acknowledged scripts, assets, secrets and values exist after a SIGKILL. */
 const folder = temporaryFolder();
@@ -51,7 +51,7 @@ it("survives a kill", async () => {
   await first.exited;
 
   const second = await serve(["--data-dir", folder], environment);
-  const { body } = await visit(second.ready.edge, `kept.${subdomain}.workers.localhost`);
+  const { body } = await requestEdge(second.ready.edge, `kept.${subdomain}.workers.localhost`);
   expect(JSON.parse(body)).toEqual(["small", large.length, "sealed"]);
   second.process.kill("SIGTERM");
   await second.exited;

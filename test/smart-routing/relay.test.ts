@@ -1,9 +1,9 @@
 import { createServer, request, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { startLink, type Link, type Way } from "../helpers/links.ts";
 import { serve, type ServerProcess } from "../helpers/process.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 
 /**
  * Two nodes as processes, an origin that is far from one node and near the other, and links with latency
@@ -22,6 +22,8 @@ let origin: Server;
 let links: Link[];
 let zoneId: string;
 let way: (client: string) => Way = (client) => ({ ms: client === relayAddress ? nearMs : farMs });
+/** Counts of the parts of requests and answers on the link to the origin, by the address of the node. */
+const carried: Record<string, number> = {};
 const bodies: string[] = [];
 const answer: RequestListener = (incoming, response) => {
   let body = "";
@@ -54,8 +56,13 @@ beforeAll(async () => {
   origin = createServer(answer);
   await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
   const { port } = origin.address() as AddressInfo;
-  const toOrigin = await startLink({ host: originAddress, port: 0 }, { host: "127.0.0.1", port }, (client) =>
-    way(client),
+  const toOrigin = await startLink(
+    { host: originAddress, port: 0 },
+    { host: "127.0.0.1", port },
+    (client) => {
+      carried[client] = (carried[client] ?? 0) + 1;
+      return way(client);
+    },
   );
   const common = ["--ephemeral", "--relay-secret", "a secret of two nodes", "--log-level", "warn"];
   relay = await serve([
@@ -90,7 +97,7 @@ beforeAll(async () => {
     rules: [{ action: "route", expression: "true", action_parameters: { origin: { port: toOrigin.port } } }],
   });
   await call("PATCH", `/zones/${zoneId}/edge/smart_routing`, { value: "on" });
-}, 60_000);
+});
 afterAll(async () => {
   for (const node of [edge, relay]) {
     node?.process.kill("SIGKILL");
@@ -100,24 +107,31 @@ afterAll(async () => {
   origin?.close();
 });
 
-const get = async (path = "/"): Promise<{ ms: number; status: number; body: string }> => {
-  const start = performance.now();
-  const { status, body } = await visit(edge!.ready.edge, host, path);
-  return { ms: performance.now() - start, status, body };
-};
-const median = (values: number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+const get = async (path = "/"): Promise<{ status: number; body: string }> =>
+  requestEdge(edge!.ready.edge, host, path);
 
 it("requests go through the node nearer to the origin, unchanged", async () => {
-  for (let i = 0; i < 15; i++) expect((await get()).status).toBe(200);
-  const answers = [];
-  for (let i = 0; i < 40; i++) answers.push(await get());
-  expect(await pathNamed(`r1>${originAddress}`)).toMatchObject({ current: true, failures: 0 });
-  expect(median(answers.map(({ ms }) => ms))).toBeLessThan(2 * farMs * 0.6);
-  const headers = JSON.parse(answers.at(-1)!.body) as Record<string, string>;
+  let [requests, body] = [0, ""];
+  const round = async (): Promise<void> => {
+    for (const address of [edgeAddress, relayAddress]) carried[address] = 0;
+    for (let i = 0; i < 20; i++, requests++) {
+      const answered = await get();
+      expect(answered.status).toBe(200);
+      ({ body } = answered);
+    }
+  };
+  await round();
+  // If the machine stops for a moment, the near path was slow too, and another one is right for a while.
+  await vi.waitFor(async () => {
+    await round();
+    expect(await pathNamed(`r1>${originAddress}`)).toMatchObject({ current: true, failures: 0 });
+    expect(carried[relayAddress]).toBeGreaterThan(carried[edgeAddress]!);
+  });
+  const headers = JSON.parse(body) as Record<string, string>;
   expect(headers).toMatchObject({ host, "cf-connecting-ip": "127.0.0.1", "x-forwarded-for": "127.0.0.1" });
   expect(Object.keys(headers).filter((name) => name.startsWith("selvedge-"))).toEqual([]);
   const { smart, direct } = await analytics();
-  expect(smart.requests + direct.requests).toBe(55);
+  expect(smart.requests + direct.requests).toBe(requests);
 });
 
 const post = async (body: string): Promise<number> =>
@@ -165,12 +179,10 @@ it("visitors notice nothing when a relay dies", async () => {
 });
 
 it("the log reports a relay that does not respond", async () => {
-  await expect
-    .poll(() => edge!.stdout() + edge!.stderr(), { timeout: 20_000 })
-    .toContain("a relay does not respond");
+  await expect.poll(() => edge!.stdout() + edge!.stderr()).toContain("a relay does not respond");
 });
 
 it("a node relays nothing without the secret", async () => {
   const headers = { "selvedge-relay-target": `${Math.floor(Date.now() / 1000)},127.0.0.1,80,http,,AAAA` };
-  expect((await visit(edge!.ready.edge, "relay.selvedge.internal", "/", headers)).status).toBe(403);
+  expect((await requestEdge(edge!.ready.edge, "relay.selvedge.internal", "/", headers)).status).toBe(403);
 });

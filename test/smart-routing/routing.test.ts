@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { startLink, type Way } from "../helpers/links.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 
 /** Smart routing over real connections: origins at several loopback addresses, some behind slow links. */
 let server: TestServer;
@@ -56,7 +56,7 @@ async function point(addresses: readonly string[], port: number, smart = true): 
   });
   if (smart) await server.call("PATCH", `/zones/${zoneId}/edge/smart_routing`, { value: "on" });
 }
-const get = (path = "/"): ReturnType<typeof visit> => visit(server.ready.edge, host, path);
+const get = (path = "/"): ReturnType<typeof requestEdge> => requestEdge(server.ready.edge, host, path);
 const analytics = async () =>
   (await server.call("GET", `/zones/${zoneId}/edge/smart_routing/analytics`)).body.result;
 const seen: Record<string, number> = {};

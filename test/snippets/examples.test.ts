@@ -326,7 +326,7 @@ const cases: readonly Case[] = [
     request: { path: "/missing" },
     status: 404,
     headers: {
-      "x-told": '{"status":404,"statusText":"Not Found","ok":false,"redirected":false}',
+      "x-properties": '{"status":404,"statusText":"Not Found","ok":false,"redirected":false}',
       "x-list": "1, 2",
     },
     without: ["x-powered-by"],

@@ -36,13 +36,13 @@ it.each(["a path", "an abstract name"])(
     const received = await receiver(socket);
     const server = await serve(["--ephemeral"], { NOTIFY_SOCKET: socket, WATCHDOG_USEC: "90000" });
     const has = (pattern: RegExp): boolean => received().some((state) => pattern.test(state));
-    await vi.waitFor(() => expect(has(/^READY=1$/)).toBe(true), 5000);
-    await vi.waitFor(() => expect(has(/^WATCHDOG=1$/)).toBe(true), 5000);
+    await vi.waitFor(() => expect(has(/^READY=1$/)).toBe(true));
+    await vi.waitFor(() => expect(has(/^WATCHDOG=1$/)).toBe(true));
     server.process.kill("SIGHUP");
-    await vi.waitFor(() => expect(has(/^RELOADING=1\nMONOTONIC_USEC=\d+$/)).toBe(true), 5000);
-    await vi.waitFor(() => expect(received().filter((state) => state === "READY=1")).toHaveLength(2), 5000);
+    await vi.waitFor(() => expect(has(/^RELOADING=1\nMONOTONIC_USEC=\d+$/)).toBe(true));
+    await vi.waitFor(() => expect(received().filter((state) => state === "READY=1")).toHaveLength(2));
     server.process.kill("SIGUSR1");
-    await vi.waitFor(() => expect(server.stderr()).toContain("SIGUSR1 is ignored"), 5000);
+    await vi.waitFor(() => expect(server.stderr()).toContain("SIGUSR1 is ignored"));
     server.process.kill("SIGTERM");
     expect(await server.exited).toBe(0);
     expect(
@@ -57,7 +57,7 @@ it.each(["a path", "an abstract name"])(
 
 it("a service manager that is not there does not keep the node from its work", async () => {
   const server = await serve(["--ephemeral"], { NOTIFY_SOCKET: join(temporaryFolder(), "none") });
-  await vi.waitFor(() => expect(server.stderr()).toContain("could not be notified"), 10_000);
+  await vi.waitFor(() => expect(server.stderr()).toContain("could not be notified"));
   server.process.kill("SIGTERM");
   expect(await server.exited).toBe(0);
 });

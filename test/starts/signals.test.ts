@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Agent, createServer, get, type IncomingMessage, type RequestOptions } from "node:http";
 import { connect, constants } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
@@ -103,7 +103,8 @@ it("a stop under load resets no connection, closes WebSockets with 1001 and fini
 /** Stops a node under load, and returns the failures of the load. */
 async function stopUnderLoad(): Promise<unknown[]> {
   const healthPort = await freePort();
-  const server = await startNode("--health-listen", `127.0.0.1:${healthPort}`, "--lame-duck-seconds", "1");
+  // The lame duck is longer than the calls after the signal may take.
+  const server = await startNode("--health-listen", `127.0.0.1:${healthPort}`, "--lame-duck-seconds", "4");
   const { edge, edge_tls: tls } = server.ready;
   const ready = async (): Promise<[number, unknown]> => {
     const answer = await fetch(`http://127.0.0.1:${healthPort}/readyz`);
@@ -147,7 +148,7 @@ async function stopUnderLoad(): Promise<unknown[]> {
   const download = fetchFrom(edge, "/download", { agent });
   const everyLoadIsAnswered = (): void =>
     expect(Math.min(...counts.map(({ answered }) => answered))).toBeGreaterThan(0);
-  await vi.waitFor(everyLoadIsAnswered, { timeout: 10_000 });
+  await vi.waitFor(everyLoadIsAnswered);
 
   server.process.kill("SIGTERM");
   await vi.waitFor(async () =>
@@ -245,7 +246,25 @@ it("a node under the wrapper stops when the wrapper is killed, and removes its r
     ],
     { stdio: "ignore" },
   );
-  await vi.waitFor(() => expect(existsSync(readyFile)).toBe(true), { timeout: 20_000 });
+  await vi.waitFor(() => expect(existsSync(readyFile)).toBe(true));
   wrapper.kill("SIGKILL");
-  await vi.waitFor(() => expect(existsSync(readyFile)).toBe(false), { timeout: 10_000 });
+  await vi.waitFor(() => expect(existsSync(readyFile)).toBe(false));
+});
+
+it.each([
+  ["npm is killed", "npm", ["start"]],
+  ["its terminal is closed, with its log", "script", ["--quiet", "--command", "npm start", "/dev/null"]],
+])("a node stops when %s, and removes its ready file", async (_, program, args) => {
+  const folder = temporaryFolder();
+  const readyFile = join(folder, "ready.json");
+  const listen = ["api", "edge", "dns"].flatMap((name) => [`--${name}-listen`, "127.0.0.1:0"]);
+  const start = [process.execPath, resolve("bin/selvedge.js"), "serve", "--ephemeral", ...listen];
+  const scripts = { start: [...start, "--ready-file", readyFile].join(" ") };
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ scripts }));
+  const wrapper = spawn(program, args, { cwd: folder, stdio: "ignore" });
+  await vi.waitFor(() => expect(existsSync(readyFile)).toBe(true));
+  const { pid } = JSON.parse(readFileSync(readyFile, "utf8")) as { pid: number };
+  wrapper.kill("SIGKILL");
+  await vi.waitFor(() => expect(existsSync(readyFile)).toBe(false));
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"));
 });

@@ -18,7 +18,7 @@ it.skipIf(!hasActivation)("takes the sockets of systemd-socket-activate by their
     ...["systemd-socket-activate", ...sockets, "--fdname=api:edge:health"],
   ]);
   // systemd starts the program at the first connection, which it then answers.
-  const answer = await vi.waitFor(() => fetch(`http://127.0.0.1:${edge}/`), { timeout: 10_000 });
+  const answer = await vi.waitFor(() => fetch(`http://127.0.0.1:${edge}/`));
   expect(answer.status).toBeGreaterThanOrEqual(400); // an unknown host
   const { ready, process, exited } = await starting;
   expect(ready).toMatchObject({
@@ -101,7 +101,7 @@ it(
     const child = launch("dns:api:dns", [datagrams, api.fd(), stream], "--edge-listen", `127.0.0.1:${edge}`);
     let printed = "";
     child.stdout!.on("data", (chunk: Buffer) => (printed += chunk.toString()));
-    await vi.waitFor(() => expect(printed).toContain("API token"), { timeout: 20_000 });
+    await vi.waitFor(() => expect(printed).toContain("API token"));
     const call = callerOf(`http://[::1]:${api.address().port}/client/v4`);
     const zone = (await call("POST", "/zones", { name: "passed.example" })).result as { id: string };
     const text = "x".repeat(200);

@@ -7,4 +7,4 @@ it("a script may throw any value from any handler: every request ends, and no ex
   expect(failures).toEqual([]);
   expect(throws).toBeGreaterThan(500);
   expect(uncaught).toBe(0);
-}, 120_000);
+});

@@ -72,12 +72,25 @@ describe("reset and snapshots", () => {
     await edge.restore("one record");
     expect(await edge.state()).toEqual(before);
     expect(await edge.dig("www.shop.example")).toEqual(["192.0.2.1"]);
+    await edge.removeSnapshot("one record");
+    await expect(edge.restore("one record")).rejects.toThrow(
+      "Expected one of the snapshots start but received",
+    );
+    await edge.snapshot("one record");
     await expect(edge.restore("missing")).rejects.toThrow("Expected one of the snapshots start, one record");
   });
 
-  it("a fork begins with the same state, and neither sees the other", async () => {
+  it("a fork begins with the same state, or that of a snapshot, and neither sees the other", async () => {
     const zone = await zoneOf(edge);
-    await using other = await edge.fork();
+    await edge.snapshot("empty zone");
+    await edge.clock.advance("30 days");
+    await record(edge, zone.id, "later.shop.example");
+    await using other = await edge.fork("empty zone");
+    expect((await other.clock.now()).getTime()).toBeLessThan(
+      (await edge.clock.now()).getTime() - 29 * 86_400_000,
+    );
+    await expect(edge.fork("none")).rejects.toThrow(/one of the snapshots .*empty zone but received none$/);
+    await edge.restore("empty zone");
     await record(other, zone.id, "fork.shop.example");
     expect((await clientOf(edge).dns.records.list({ zone_id: zone.id })).result).toEqual([]);
     expect(await other.dig("fork.shop.example")).toEqual(["192.0.2.1"]);
@@ -111,10 +124,9 @@ describe("time", () => {
   });
 
   it("a token of an hour is refused two hours on", async () => {
-    const token = await edge.tokenWith(["DNS Write", "Zone Read"], {
-      expires: new Date((await edge.clock.now()).getTime() + 3_600_000),
-    });
-    const client = clientOf({ env: { ...edge.env, CLOUDFLARE_API_TOKEN: token } });
+    const token = await edge.tokenWith(["DNS Write", "Zone Read"], { expires: "1 hour" });
+    const client = edge.client(Cloudflare, token);
+    await expect(edge.tokenWith(["Zone Read"], { expires: "1 m" })).rejects.toThrow("Expected a duration");
     expect((await client.zones.list()).result).toEqual([]);
     await edge.clock.advance("2 hours");
     expect(await client.zones.list().catch(statusOf)).toBe(401);
@@ -203,10 +215,64 @@ describe("faults", () => {
     expect(await round()).toEqual(first);
   });
 
-  it("a fault that cannot be is refused by name", async () => {
-    await expect(edge.faults.api({ on: {}, then: { connection: "refuse" as never } })).rejects.toThrow(
-      "then.connection",
-    );
+  it.each<[kind: "api" | "origin" | "dns", then: unknown, message: string]>([
+    [
+      "api",
+      { connection: "refuse" },
+      'one of "reset", "hang", "cut-headers", "cut-body" for then.connection',
+    ],
+    ["origin", "refused", 'Expected one of "refuse", "reset", "hang"'],
+    ["origin", { status: 99 }, "Expected at least 200 for then.status but received 99"],
+    ["origin", { latency: 5 }, 'Unknown field "latency" in then'],
+    ["origin", { latencyMs: 5, jitter: 1 }, 'Unknown field "jitter" in then'],
+    ["dns", { delayMs: "5" }, 'Expected a number for then.delayMs but received "5"'],
+  ])("a fault of the %s that cannot be is refused by name: %j", async (kind, then, message) => {
+    await expect(edge.faults[kind]({ then: then as never })).rejects.toThrow(message);
+  });
+
+  it.each<[Parameters<Selvedge["faults"]["api"]>[0], string]>([
+    [{ on: { operation: "zone_crate" }, then: { status: 500 } }, "Did you mean zone_create?"],
+    [{ on: { operation: ["zone_list", "?"] }, then: { status: 500 } }, 'received "?"'],
+    [{ on: { method: "FETCH" }, then: { status: 500 } }, "a method such as GET"],
+    [{ on: { path: "(a+)+$" }, then: { status: 500 } }, "a path such as /zones"],
+    [{ calls: [3, 1], then: { status: 500 } }, "the smaller number first for calls"],
+    [{ then: { delayMs: [9, 1] } }, "the smaller number first for then.delayMs"],
+    [{ then: { retryAfter: 1 } }, "a status"],
+    [{ then: {} }, "a status, a connection or delayMs"],
+  ])("a fault that could never hit a call is refused: %j", async (fault, message) => {
+    await expect(edge.faults.api(fault)).rejects.toThrow(message);
+  });
+
+  it("names that match nothing are refused elsewhere too", async () => {
+    await expect(edge.faults.dns({ name: "..", then: "drop" })).rejects.toThrow("a name such as");
+    await expect(edge.faults.resolver({ name: "a b", then: "timeout" })).rejects.toThrow("a name such as");
+    await expect(edge.calls.all({ operation: "zone_lst" })).rejects.toThrow("Did you mean zone_list?");
+    await expect(edge.state(["zone"])).rejects.toThrow(/Expected tables of .*zones.* but received "zone"/);
+  });
+
+  it("of several faults that fit, the newest is met, also if the body decides", async () => {
+    const every = await edge.faults.api({ then: { status: 500 } });
+    const late = await edge.faults.api({ on: { operation: "zone_list" }, calls: 2, then: { status: 418 } });
+    const named = await edge.faults.api({ on: { body: { name: "a.example" } }, then: { status: 429 } });
+    const post = async (name: string, token = edge.token): Promise<number> =>
+      (
+        await fetch(`${edge.urls.api}/zones`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+          body: JSON.stringify({ name, account: { id: edge.accountId }, type: "full" }),
+        })
+      ).status;
+    const list = async (): Promise<unknown> => clientOf(edge).zones.list().catch(statusOf);
+    expect([await post("a.example"), await post("b.example"), await post("a.example", "none")]).toEqual([
+      429, 500, 500,
+    ]);
+    expect([await list(), await list(), await list()]).toEqual([500, 418, 500]);
+    expect(await Promise.all([every, late, named].map(async (fault) => fault.hits()))).toEqual([4, 1, 1]);
+  });
+
+  it("a fault without conditions hits every call", async () => {
+    await edge.faults.api({ then: { status: 503 } });
+    await expect(clientOf(edge).zones.list()).rejects.toMatchObject({ status: 503 });
   });
 });
 

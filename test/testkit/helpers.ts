@@ -53,3 +53,32 @@ export async function deploy(
   if (domain !== undefined)
     await call(edge, "PUT", `${account}/workers/domains`, { ...domain, service: name });
 }
+
+/**
+ * Uploads a script that writes notes to the key-value namespace `LOG`, with a class of objects. Returns the namespace's
+ * id.
+ */
+export async function deployNoting(
+  edge: Selvedge,
+  script: string,
+  source: string,
+  object: { name: string; class_name: string },
+): Promise<string> {
+  const account = `/accounts/${edge.accountId}`;
+  const namespaces = `${account}/storage/kv/namespaces`;
+  const { id } = await call<{ id: string }>(edge, "POST", namespaces, { title: "log" });
+  const form = new FormData();
+  const metadata = {
+    main_module: "main.js",
+    compatibility_date: "2026-01-01",
+    bindings: [
+      { type: "kv_namespace", name: "LOG", namespace_id: id },
+      { type: "durable_object_namespace", ...object },
+    ],
+    migrations: { new_tag: "v1", new_sqlite_classes: [object.class_name] },
+  };
+  form.set("metadata", JSON.stringify(metadata));
+  form.set("main.js", new File([source], "main.js", { type: "application/javascript+module" }));
+  await call(edge, "PUT", `${account}/workers/scripts/${script}`, form);
+  return id;
+}

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { defineSeed, startSelvedge, type Selvedge } from "../../src/testkit/start-selvedge.ts";
 import { apply } from "../../src/cli/migration/apply.ts";
 import { openAccount } from "../../src/cli/migration/command-accounts.ts";
-import { documentOfSeed } from "../../src/cli/testing/seed.ts";
+import { readSeed } from "../../src/cli/testing/seed.ts";
 import { temporaryFolder } from "../helpers/process.ts";
 import { call } from "./helpers.ts";
 
@@ -45,6 +45,16 @@ const seed = defineSeed({
   kv: { prices: { bread: "3 EUR" } },
   d1: ["orders"],
   queues: { jobs: { consumer: "prices" } },
+  tokens: {
+    reader: { permissions: ["DNS Read"], zone: "shop.example", expires: "1 hour" },
+    "ci-deploy": { permissions: ["DNS Write", "Zone Read"] },
+  },
+  accounts: {
+    Customer: {
+      zones: { "customer.example": { records: ["www 60 A 192.0.2.7"] } },
+      tokens: { reader: { permissions: ["Zone Read"] } },
+    },
+  },
 });
 const code = `export default {
   fetch: async (request, env) => new Response(await env.PRICES.get(new URL(request.url).pathname.slice(1))),
@@ -67,7 +77,10 @@ async function seen(edge: Selvedge): Promise<unknown> {
   };
 }
 const content = { records: ["192.0.2.2"], price: [200, "3 EUR"], redirect: 301 };
-const zones = async (edge: Selvedge): Promise<{ id: string; name: string }[]> => call(edge, "GET", "/zones");
+const zones = async (
+  edge: Selvedge,
+  { accountId }: { accountId: string } = edge,
+): Promise<{ id: string; name: string }[]> => call(edge, "GET", `/zones?account.id=${accountId}`);
 
 describe("a platform that begins with a seed", () => {
   it("has its content, and no calls", async () => {
@@ -83,6 +96,62 @@ describe("a platform that begins with a seed", () => {
     expect(await seen(seeded)).toEqual(content);
   });
 
+  it("has tokens with their permissions, also after a reset and in a fork", async () => {
+    const statusWith = async (
+      edge: Selvedge,
+      token: string,
+      path: string,
+      body?: object,
+    ): Promise<number> => {
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+      const method = body === undefined ? "GET" : "POST";
+      const sent = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+      return (await fetch(`${edge.urls.api}${path}`, sent)).status;
+    };
+    const zone = (await zones(seeded))[0]!.id;
+    const record = { type: "A", name: "new", content: "192.0.2.8", ttl: 60 };
+    const records = `/zones/${zone}/dns_records`;
+    const { reader, "ci-deploy": deploy } = seeded.tokens;
+    expect(seeded.env["SELVEDGE_TOKEN_CI_DEPLOY"]).toBe(deploy);
+    expect(await statusWith(seeded, reader!, records)).toBe(200);
+    expect(await statusWith(seeded, reader!, records, record)).toBe(403);
+    expect(await statusWith(seeded, deploy!, records, record)).toBe(200);
+    await seeded.clock.advance("2 hours");
+    expect(await statusWith(seeded, reader!, records)).toBe(401);
+    await seeded.reset();
+    expect(await statusWith(seeded, reader!, records)).toBe(200);
+    await using fork = await seeded.fork();
+    expect(await statusWith(fork, fork.tokens["reader"]!, records, record)).toBe(403);
+    expect(fork.accounts["Customer"]!.env["CLOUDFLARE_BASE_URL"]).toBe(fork.urls.api);
+    await using second = await fork.fork();
+    expect([second.tokens, Object.keys(second.accounts)]).toEqual([
+      seeded.tokens,
+      Object.keys(seeded.accounts),
+    ]);
+  });
+
+  it("has other accounts with their content", async () => {
+    const { accountId, token, tokens } = seeded.accounts["Customer"]!;
+    const answer = async (bearer: string): Promise<string[]> => {
+      const headers = { authorization: `Bearer ${bearer}` };
+      const found = (await (await fetch(`${seeded.urls.api}/zones`, { headers })).json()) as {
+        result: { name: string; account: { id: string } }[];
+      };
+      return found.result.map(({ name, account }) => `${name} ${account.id === accountId}`);
+    };
+    expect(await answer(token)).toEqual(["customer.example true"]);
+    expect(await answer(tokens["reader"]!)).toEqual(["customer.example true"]);
+    expect(await seeded.dig("www.customer.example")).toEqual(["192.0.2.7"]);
+  });
+
+  it("does not start with a token that cannot be, and names its line", async () => {
+    const path = join(folder, "tokens.json");
+    writeFileSync(path, `{\n  "tokens": {\n    "ci": { "permissions": ["DNS Wriet"] }\n  }\n}`);
+    await expect(startSelvedge({ state: path })).rejects.toThrow(
+      /line 3, tokens\.ci: Expected the name of a permission group.*"DNS Wriet"/,
+    );
+  });
+
   it("does not start with what an operation refuses, and says so", async () => {
     const refused = startSelvedge({ state: { zones: { "not a zone": {} } } });
     await expect(refused).rejects.toThrow(/create\s+zone\s+not a zone/);
@@ -94,7 +163,7 @@ it("many records are made in few calls, and by single ones if one of them is ref
     await seeded.reset();
     const records = [...Array.from({ length: count }, (_, i) => `n${i} 60 A 192.0.2.${i}`), ...more];
     const text = JSON.stringify({ zones: { "large.example": { records } } });
-    const document = documentOfSeed(join(folder, "large.json"), text);
+    const { document } = readSeed(join(folder, "large.json"), text);
     const { accountId, token, urls } = seeded;
     const profile = { name: "test", baseUrl: urls.api, token, accountId, dns: undefined };
     const opened = await openAccount(profile, ["large.example"], { callsPerSecond: 0 }, true);
@@ -109,6 +178,9 @@ it("many records are made in few calls, and by single ones if one of them is ref
 
 it("a platform begins with a file of import, and equals the place that was read", async () => {
   await seeded.reset();
+  // An import reads one account.
+  const [other] = await zones(seeded, seeded.accounts["Customer"]);
+  await call(seeded, "DELETE", `/zones/${other!.id}`);
   const args = ["bin/selvedge.js", "import", "cloudflare", "--out", file, "--rate", "0"];
   await promisify(execFile)(process.execPath, args, { env: { ...process.env, ...seeded.env } });
   await using edge = await startSelvedge({ seed: "shop", state: file });

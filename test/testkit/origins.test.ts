@@ -217,16 +217,16 @@ describe("outbound requests", () => {
     const code = `import { connect } from "cloudflare:sockets";
       export default { async fetch() {
         const socket = connect("db.example:5432");
-        const told = [await socket.opened.then(() => "open", (error) => error.message)];
+        const failures = [await socket.opened.then(() => "open", (error) => error.message)];
         const upgrade = { headers: { upgrade: "websocket" } };
-        told.push(await fetch("https://live.example/feed", upgrade).then((a) => a.status, (error) => error.message));
-        return Response.json(told);
+        failures.push(await fetch("https://live.example/feed", upgrade).then((a) => a.status, (error) => error.message));
+        return Response.json(failures);
       } }`;
     await deploy(edge, "connector", code, { hostname: "tcp.shop.example", zone_id });
     const answer = await edge.fetch("http://tcp.shop.example/");
-    const told = (await answer.json()) as unknown[];
-    expect(String(told[0])).not.toBe("open");
-    expect(told[1]).not.toBe(101);
+    const failures = (await answer.json()) as unknown[];
+    expect(String(failures[0])).not.toBe("open");
+    expect(failures[1]).not.toBe(101);
     const requests = await edge.outbound.requests();
     expect(requests.map(({ from, url, answeredBy }) => [from, url, answeredBy])).toEqual([
       ["socket", "tcp://db.example:5432", "refused"],

@@ -39,6 +39,15 @@ describe("the runner of vitest", () => {
     );
   });
 
+  /** Whether the platform ran before the time of the test began. */
+  let hasStarted = false;
+  test.beforeEach(({ task }) => {
+    hasStarted = "platform" in task.context;
+  });
+  test("the start of the platform does not count for the time of a test", ({ edge }) => {
+    outer([hasStarted, edge.seed]).toEqual([true, expect.any(String)]);
+  });
+
   test("the next test finds the start", async ({ edge }) => {
     outer(await edge.calls.all()).toEqual([]);
     await expect(edge).toHaveCalledOnly();

@@ -49,7 +49,25 @@ it("a request reaches a script without a host, with its method, headers and body
   expect(await read.text()).toBe("GET http://any.example/ ");
 });
 
-it("an exception of the script is told, and so is a script that is not there", async () => {
+it("the script of a customer runs by the name of its namespace", async () => {
+  const dispatch = `/accounts/${edge.accountId}/workers/dispatch/namespaces`;
+  await call(edge, "POST", dispatch, { name: "customers" });
+  const form = new FormData();
+  const metadata = { main_module: "main.js", compatibility_date: "2026-01-01" };
+  form.set("metadata", JSON.stringify(metadata));
+  const type = "application/javascript+module";
+  form.set("main.js", new File([source.replace("418", "419")], "main.js", { type }));
+  await call(edge, "PUT", `${dispatch}/customers/scripts/driven`, form);
+  const driven = edge.script("driven", { namespace: "customers" });
+  expect((await driven.fetch("http://any.example/")).status).toBe(419);
+  expect((await driven.scheduled({ cron: "0 3 * * *" })).outcome).toBe("ok");
+  const absent = edge.script("driven", { namespace: "customer" });
+  await expect(absent.fetch("http://any.example/")).rejects.toThrow(
+    'no dispatch namespace with the name "customer"',
+  );
+});
+
+it("an exception of the script is reported, and so is a missing script", async () => {
   await expect(edge.fetchScript("driven", "http://any.example/throw")).rejects.toThrow("no such page");
   await expect(edge.fetchScript("drivn", "http://any.example/")).rejects.toThrow(
     'no deployed script with the name "drivn"',

@@ -100,7 +100,7 @@ const answers = async (api: string): Promise<boolean> =>
 
 it("ends with the program that started it, and keeps it from nothing", async () => {
   const { stdout: api } = await promisify(execFile)(process.execPath, node(""));
-  await expect.poll(() => answers(api), { timeout: 15_000 }).toBe(false);
+  await expect.poll(() => answers(api)).toBe(false);
 });
 
 it("ends when the program that started it is killed", async () => {
@@ -111,5 +111,5 @@ it("ends when the program that started it is killed", async () => {
   const api = data.toString();
   expect(await answers(api)).toBe(true);
   child.kill("SIGKILL");
-  await expect.poll(() => answers(api), { timeout: 15_000 }).toBe(false);
+  await expect.poll(() => answers(api)).toBe(false);
 });

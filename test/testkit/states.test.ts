@@ -57,6 +57,10 @@ class Shop {
       title: "kv",
     });
     this.namespace = id;
+    await this.createDatabase();
+  }
+
+  async createDatabase(): Promise<void> {
     const { uuid } = await call<{ uuid: string }>(this.edge, "POST", `${this.account}/d1/database`, {
       name: "shop",
     });
@@ -150,6 +154,11 @@ describe("states with bytes and files", () => {
       [],
       expect.stringMatching(/^404/),
     ]);
+    // Also if the test itself deleted it, and its process still runs.
+    await call(edge, "DELETE", `${shop.account}/d1/database/${database}`);
+    await edge.reset();
+    await shop.createDatabase();
+    expect([shop.database, await shop.query("select what from orders")]).toEqual([database, []]);
   });
 
   it("a fork and a saved file have them too, and neither sees the other", async () => {
@@ -164,5 +173,88 @@ describe("states with bytes and files", () => {
     expect(await shop.on(other).seen()).toEqual([3, ...before.slice(1)]);
     await other.reset();
     expect(await shop.on(other).seen()).toEqual([3, ...before.slice(1)]);
+  });
+});
+
+/** The answers about a zone and what is in it. */
+async function seen(): Promise<object> {
+  const names = [
+    "shop.example",
+    "www.shop.example",
+    "a.wild.shop.example",
+    "n1.shop.example",
+    "new.shop.example",
+  ];
+  const resultOrCode = (answer: Promise<unknown>) =>
+    answer.catch((error: unknown) => (error as { code: string }).code);
+  const pages = names.map(async (name) => (await edge.fetch(`http://${name}/`)).status);
+  return {
+    state: await edge.state(),
+    addresses: await Promise.all(names.map((name) => resultOrCode(edge.dig(name)))),
+    authority: await resultOrCode(edge.dig("shop.example", "SOA")),
+    pages: await Promise.all(pages),
+  };
+}
+
+describe("a restore of a large zone", () => {
+  let zone: string;
+  const many = (from: number, to: number): FormData => {
+    const form = new FormData();
+    const lines = Array.from({ length: to - from }, (_, i) => `n${from + i} 60 IN A 192.0.2.1\n`);
+    form.set("file", new File([lines.join("")], "shop.zone"));
+    return form;
+  };
+  const created = async (name: string): Promise<string> => {
+    const body = { account: { id: edge.accountId }, name, type: "full" };
+    return (await call<{ id: string }>(edge, "POST", "/zones", body)).id;
+  };
+  const add = async (of: string, body: object): Promise<unknown> =>
+    call(edge, "POST", `/zones/${of}/dns_records`, { type: "A", content: "127.0.0.1", ttl: 60, ...body });
+  const find = async (name: string): Promise<string> => {
+    const found = await call<{ id: string }[]>(edge, "GET", `/zones/${zone}/dns_records?name=${name}`);
+    return `/zones/${zone}/dns_records/${found[0]!.id}`;
+  };
+  beforeEach(async () => {
+    zone = await created("shop.example");
+    await call(edge, "POST", `/zones/${zone}/dns_records/import`, many(0, 1000));
+    await add(zone, { name: "www", proxied: true, ttl: 1 });
+    await add(zone, { name: "*.wild", proxied: true, ttl: 1 });
+    const status = async () => (await call<{ status: string }>(edge, "GET", `/zones/${zone}`)).status;
+    await expect.poll(status).toBe("active");
+    await edge.snapshot("large");
+  });
+
+  it("brings its answers back after any change", async () => {
+    const expected = await seen();
+    const changes: Record<string, () => Promise<unknown>> = {
+      "a record is added": () => add(zone, { name: "new", proxied: true, ttl: 1 }),
+      "a record is deleted": async () => call(edge, "DELETE", await find("n1.shop.example")),
+      "a record is renamed": async () =>
+        call(edge, "PATCH", await find("www.shop.example"), { name: "new.shop.example" }),
+      "a wildcard is gone": async () => call(edge, "DELETE", await find("*.wild.shop.example")),
+      "the zone is paused": () => call(edge, "PATCH", `/zones/${zone}`, { paused: true }),
+      "the zone is signed": () => call(edge, "PATCH", `/zones/${zone}/dnssec`, { status: "active" }),
+      "many records are added": () =>
+        call(edge, "POST", `/zones/${zone}/dns_records/import`, many(1000, 1800)),
+      "the zone is deleted": () => call(edge, "DELETE", `/zones/${zone}`),
+      "the zone is made again": async () => {
+        await call(edge, "DELETE", `/zones/${zone}`);
+        await add(await created("shop.example"), { name: "n1", content: "192.0.2.9" });
+      },
+      "there is a zone inside": async () => {
+        await add(await created("www.shop.example"), { name: "@", content: "192.0.2.9" });
+      },
+    };
+    for (const [what, change] of Object.entries(changes)) {
+      await change();
+      expect(await seen(), what).not.toEqual(expected);
+      await edge.restore("large");
+      expect(await seen(), what).toEqual(expected);
+    }
+    // Without a change, and to the start and back.
+    await edge.restore("large");
+    await edge.reset();
+    await edge.restore("large");
+    expect(await seen()).toEqual(expected);
   });
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startSelvedge, type Selvedge } from "../../src/testkit/start-selvedge.ts";
-import { call } from "./helpers.ts";
+import { call, deployNoting, zoneWith } from "./helpers.ts";
+import { hourMs, prepareMonth } from "./month.ts";
 
 const startOn = "2030-03-01T12:00:30.000Z";
 let startMs: number;
@@ -9,6 +10,9 @@ beforeAll(async () => {
   edge = await startSelvedge({ seed: "time", now: startOn, clock: "frozen" });
 });
 afterAll(() => edge.close());
+it("a frozen clock stands at the time that the test asked for", async () => {
+  expect((await edge.clock.now()).toISOString()).toBe(startOn);
+});
 beforeEach(async () => {
   await edge.reset();
   startMs = (await edge.clock.now()).getTime();
@@ -44,27 +48,21 @@ export class Flow extends WorkflowEntrypoint {
       return attempt;
     });
   }
+}
+export class Quick extends WorkflowEntrypoint {
+  async run(event, step) {
+    await step.sleep("nap", "26 hours");
+    return step.do("try", { retries: { limit: 1, delay: 100 } }, async ({ attempt }) => {
+      if (attempt === 1) throw new Error("not yet");
+      return attempt;
+    });
+  }
 }`;
 
 /** Deploys the script, and returns a function that reads its notes. */
 async function deploy(): Promise<() => Promise<string[]>> {
   const account = `/accounts/${edge.accountId}`;
-  const { id } = await call<{ id: string }>(edge, "POST", `${account}/storage/kv/namespaces`, {
-    title: "log",
-  });
-  const form = new FormData();
-  const metadata = {
-    main_module: "main.js",
-    compatibility_date: "2026-01-01",
-    bindings: [
-      { type: "kv_namespace", name: "LOG", namespace_id: id },
-      { type: "durable_object_namespace", name: "BOX", class_name: "Box" },
-    ],
-    migrations: { new_tag: "v1", new_sqlite_classes: ["Box"] },
-  };
-  form.set("metadata", JSON.stringify(metadata));
-  form.set("main.js", new File([source], "main.js", { type: "application/javascript+module" }));
-  await call(edge, "PUT", `${account}/workers/scripts/worker`, form);
+  const id = await deployNoting(edge, "worker", source, { name: "BOX", class_name: "Box" });
   return async () => {
     const keys = await call<{ name: string }[]>(edge, "GET", `${account}/storage/kv/namespaces/${id}/keys`);
     const url = `${edge.urls.api}${account}/storage/kv/namespaces/${id}/values/`;
@@ -157,12 +155,84 @@ describe("work that comes due while the clock moves", () => {
     expect(await call(edge, "GET", `${flow}/instances/one`)).toMatchObject({ status: "complete", output: 3 });
   });
 
-  it("more work than the limit is refused", async () => {
-    await deploy();
+  it("a month passes in order, and each thing comes at its time", async () => {
+    const month = await prepareMonth(edge, "0 */8 * * *");
+    await edge.snapshot("month");
+    const { work, to, expired } = await edge.clock.advance("30 days");
+    expect(expired).toEqual({ kv: 1, tokens: 1 });
+    expect(to.getTime()).toBe(month.startMs + 30 * 24 * hourMs);
+    await month.check(work, 90);
+    const state = await edge.state();
+    expect(state).not.toHaveProperty("object_alarms");
+    await edge.restore("month");
+    const parts = [];
+    for (let i = 0; i < 3; i++) parts.push(...(await edge.clock.advance("10 days")).work);
+    expect(parts).toEqual(work);
+    expect(await edge.state()).toEqual(state);
+  });
+
+  it("in real time, work that is due shortly after a movement is on time", async () => {
+    const notes = await deploy();
+    const account = `/accounts/${edge.accountId}`;
+    const { queue_id } = await call<{ queue_id: string }>(edge, "POST", `${account}/queues`, {
+      queue_name: "jobs",
+    });
+    const consumer = { type: "worker", script_name: "worker", settings: { max_wait_time_ms: 0 } };
+    await call(edge, "POST", `${account}/queues/${queue_id}/consumers`, consumer);
+    const flow = `${account}/workflows/quick`;
+    await call(edge, "PUT", flow, { script_name: "worker", class_name: "Quick" });
+    await call(edge, "POST", `${flow}/instances`, { instance_id: "one" });
+    await edge.clock.run();
+    await edge.clock.advance("25 hours");
+    await call(edge, "POST", `${account}/queues/${queue_id}/messages`, { body: "one", delay_seconds: 3601 });
+    await edge.clock.advance("1 hour");
+    const status = async (): Promise<string> =>
+      (await call<{ status: string }>(edge, "GET", `${flow}/instances/one`)).status;
+    await expect.poll(status).toBe("complete");
+    await expect.poll(notes).toEqual(["message one 1"]);
+  });
+
+  it("a new zone is active from the next call on, while the clock stands", async () => {
+    const id = await zoneWith(edge, { type: "A", name: "www", content: "192.0.2.1" });
+    await edge.snapshot("new");
+    await edge.restore("new");
+    expect(await call(edge, "GET", `/zones/${id}`)).toMatchObject({ status: "active" });
+  });
+
+  it.each([
+    ["advance", 1e300],
+    ["advance", "74 years"],
+    ["set", "2101-01-01"],
+    ["set", "1999-12-31"],
+  ] as const)(
+    "a time that no platform can have is refused, and the clock stands: %s %s",
+    async (how, time) => {
+      await expect(edge.clock[how](time as never)).rejects.toThrow("Expected a time from 2000-01-01");
+      expect((await edge.clock.now()).getTime()).toBe(startMs);
+      expect(await call(edge, "GET", "/zones")).toEqual([]);
+    },
+  );
+
+  it("a reset ends a movement of the clock, and has the time of the start", async () => {
+    const notes = await deploy();
+    const schedules = `/accounts/${edge.accountId}/workers/scripts/worker/schedules`;
+    await call(edge, "PUT", schedules, [{ cron: "* * * * *" }]);
+    const moving = expect(edge.clock.advance("3 days")).rejects.toThrow("restored while the clock moved");
+    await expect.poll(notes).not.toEqual([]);
+    await Promise.all([edge.reset(), edge.snapshot("new"), edge.reset(), moving]);
+    expect((await edge.clock.now()).getTime()).toBe(startMs);
+    expect((await edge.clock.advance("1 hour")).work).toEqual([]);
+  });
+
+  it("more work than the limit is refused before any of it runs", async () => {
+    const notes = await deploy();
     await call(edge, "PUT", `/accounts/${edge.accountId}/workers/scripts/worker/schedules`, [
       { cron: "* * * * *" },
     ]);
     await expect(edge.clock.advance("1 hour", { max: 10 })).rejects.toThrow("More than 10 pieces of work");
+    await expect(edge.clock.advance("10 years")).rejects.toThrow("schedules have 5256000 runs");
+    expect(await notes()).toEqual([]);
+    expect((await edge.clock.now()).getTime()).toBe(startMs);
   });
 
   it("skip goes on to what is due next whenever nothing runs", async () => {
@@ -173,7 +243,15 @@ describe("work that comes due while the clock moves", () => {
     await call(edge, "POST", `${flow}/instances`, { instance_id: "one" });
     const status = async (): Promise<string> =>
       (await call<{ status: string }>(edge, "GET", `${flow}/instances/one`)).status;
-    await expect.poll(status, { timeout: 10_000 }).toBe("complete");
-    expect((await edge.clock.now()).getTime()).toBe(startMs + 30 * 86_400_000 + 2 * 3_600_000);
+    await expect.poll(status).toBe("complete");
+    const endMs = startMs + 30 * 86_400_000 + 2 * 3_600_000;
+    expect((await edge.clock.now()).getTime()).toBe(endMs);
+
+    await edge.snapshot("skipping");
+    await call(edge, "POST", `${flow}/instances`, { instance_id: "two" });
+    await expect.poll(async () => edge.clock.now()).toEqual(new Date(2 * endMs - startMs));
+    await edge.restore("skipping"); // and goes on to skip
+    await call(edge, "POST", `${flow}/instances`, { instance_id: "two" });
+    await expect.poll(async () => edge.clock.now()).toEqual(new Date(2 * endMs - startMs));
   });
 });

@@ -78,7 +78,6 @@ it.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
         socket.on("error", reject);
       });
     for (const node of [first, second])
-      for (const name of names)
-        await expect.poll(() => isTrusted(node, `www.${name}`), { timeout: 10_000 }).toBe(true);
+      for (const name of names) await expect.poll(() => isTrusted(node, `www.${name}`)).toBe(true);
   },
 );

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { connect, type DetailedPeerCertificate, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 import { hasPebble, preparePebble, type Pebble } from "./pebble.ts";
 
 /** Certificates from a real ACME authority, which validates at our own name server and edge. */
@@ -128,7 +128,7 @@ describe.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
       const id = await makeZone("http.acme-test.org");
       await server.call("PATCH", `/zones/${id}/settings/always_use_https`, { value: "on" });
       await server.call("PATCH", `/zones/${id}/ssl/universal/settings`, { enabled: false });
-      await expect.poll(() => packs(id), { timeout: 20_000 }).toEqual([]);
+      await expect.poll(() => packs(id)).toEqual([]);
       const ordered = (await order(id, ["www.http.acme-test.org"], "http")).body.result;
       expect(ordered).toMatchObject({ status: "initializing", certificates: [] });
       await becomesTrusted("www.http.acme-test.org");
@@ -137,8 +137,10 @@ describe.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
       expect(issued.certificates).toHaveLength(1);
       // Other tokens are answered by the origin.
       const path = "/.well-known/acme-challenge/of-the-origins-own-client";
-      expect((await visit(server.ready.edge, "www.http.acme-test.org", path)).body).toBe(`origin ${path}`);
-      expect((await visit(server.ready.edge, "www.http.acme-test.org", "/")).status).toBe(301);
+      expect((await requestEdge(server.ready.edge, "www.http.acme-test.org", path)).body).toBe(
+        `origin ${path}`,
+      );
+      expect((await requestEdge(server.ready.edge, "www.http.acme-test.org", "/")).status).toBe(301);
       await server.call("DELETE", `/zones/${id}/ssl/certificate_packs/${ordered.id}`);
       expect(await isTrusted("www.http.acme-test.org")).toBe(false);
     });
@@ -146,9 +148,7 @@ describe.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
     it("are retried after a failure, and report its reason", async () => {
       const id = await makeZone("late.acme-test.org");
       const ordered = (await order(id, ["app.late.acme-test.org"], "http")).body.result;
-      await expect
-        .poll(async () => (await pack(id, ordered.id)).validation_errors, { timeout: 20_000 })
-        .toHaveLength(1);
+      await expect.poll(async () => (await pack(id, ordered.id)).validation_errors).toHaveLength(1);
       expect(await pack(id, ordered.id)).toMatchObject({ status: "pending_validation", certificates: [] });
       const record = { type: "A", name: "app", content: "127.0.0.1", proxied: true };
       await server.call("POST", `/zones/${id}/dns_records`, record);
@@ -159,7 +159,7 @@ describe.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
     it("of a partial zone are issued by HTTP-01, for each proxied name", async () => {
       const id = await makeZone("partial-acme-test.org", "partial");
       await server.call("PUT", `/zones/${id}/activation_check`);
-      await expect.poll(async () => (await packs(id)).length, { timeout: 20_000 }).toBe(1);
+      await expect.poll(async () => (await packs(id)).length).toBe(1);
       expect((await packs(id))[0]).toMatchObject({
         type: "universal",
         validation_method: "http",

@@ -89,7 +89,7 @@ async function http2(): Promise<ClientHttp2Session> {
   return connectHttp2(`https://${host}`, { createConnection: () => socket });
 }
 
-interface Answer {
+interface EdgeResponse {
   status: number;
   headers: IncomingHttpHeaders;
   trailers: IncomingHttpHeaders;
@@ -99,10 +99,10 @@ function ask(
   session: ClientHttp2Session,
   headers: Record<string, string | string[]>,
   body?: string,
-): Promise<Answer> {
+): Promise<EdgeResponse> {
   return new Promise((resolve, reject) => {
     const stream = session.request({ ":authority": host, ...headers });
-    const answer: Answer = { status: 0, headers: {}, trailers: {}, body: "" };
+    const answer: EdgeResponse = { status: 0, headers: {}, trailers: {}, body: "" };
     stream.on("response", (received) => {
       answer.status = received[":status"]!;
       answer.headers = received;
@@ -116,7 +116,7 @@ function ask(
   });
 }
 
-function askHttp1(path = "/", headers: Record<string, string> = {}): Promise<Answer & { seen: Seen }> {
+function askHttp1(path = "/", headers: Record<string, string> = {}): Promise<EdgeResponse & { seen: Seen }> {
   return new Promise((resolve, reject) => {
     const options = {
       host: "127.0.0.1",

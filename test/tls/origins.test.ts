@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer, request as httpRequest, type Server } from "node:http";
 import { createServer as createHttpsServer, request as httpsRequest } from "node:https";
-import type { AddressInfo } from "node:net";
+import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
@@ -89,12 +89,12 @@ async function set(ssl: string, kind: Kind, more: object = {}): Promise<void> {
   });
 }
 
-interface Answer {
+interface EdgeResponse {
   status: number;
   location: string | undefined;
   text: string;
 }
-function visit(scheme: "http" | "https", headers: Record<string, string> = {}): Promise<Answer> {
+function visit(scheme: "http" | "https", headers: Record<string, string> = {}): Promise<EdgeResponse> {
   const { hostname, port } = new URL(scheme === "https" ? server.ready.edge_tls! : server.ready.edge);
   return new Promise((resolve, reject) => {
     const common = {
@@ -180,4 +180,36 @@ it("smart routing respects the mode", async () => {
   expect(await visit("https")).toMatchObject({ status: 200, text: "https trusted" });
   await set("strict", "unknown");
   expect((await visit("https")).status).toBe(526);
+});
+
+/** The cipher suites in a ClientHello (RFC 8446, 4.1.2). */
+function offeredSuites(record: Buffer): number[] {
+  const session = 5 + 4 + 2 + 32;
+  const list = session + 1 + record[session]!;
+  return Array.from({ length: record.readUInt16BE(list) / 2 }, (_, i) =>
+    record.readUInt16BE(list + 2 + 2 * i),
+  );
+}
+
+it("no origin is offered DHE, whose prime it could choose so that the exchange takes seconds", async () => {
+  const dhe = [0x33, 0x39, 0x67, 0x6b, 0x9e, 0x9f, 0xa2, 0xa3, 0xccaa, 0xc09e, 0xc09f, 0xc0a2, 0xc0a3];
+  const ecdheRsaWithAes128Gcm = 0xc02f;
+  const offered: number[][] = [];
+  const origin = createTcpServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", (hello: Buffer) => {
+      offered.push(offeredSuites(hello));
+      socket.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
+  await set("full", "trusted", { origin: { port: (origin.address() as AddressInfo).port } });
+  for (const headers of [{}, { connection: "upgrade", upgrade: "websocket" }])
+    expect((await visit("https", headers)).status).toBeGreaterThan(499);
+  origin.close();
+  expect(offered.length).toBeGreaterThanOrEqual(2);
+  for (const suites of offered) {
+    expect(suites).toContain(ecdheRsaWithAes128Gcm);
+    expect(suites.filter((suite) => dhe.includes(suite))).toEqual([]);
+  }
 });

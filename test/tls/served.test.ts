@@ -1,4 +1,10 @@
-import { X509Certificate } from "node:crypto";
+import {
+  createPrivateKey,
+  generateKeyPairSync,
+  randomBytes,
+  X509Certificate,
+  type KeyObject,
+} from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -86,6 +92,50 @@ it("follows the type, then the priority", async () => {
   expect((await served(`a.${name}`)).names).toContain("one.");
   await upload([`a.${name}`, `legacy.${name}`], "legacy_custom");
   expect((await served(`a.${name}`)).names).toContain("legacy.");
+});
+
+it("is not stored with a key that makes handshakes slow or weak, or with too many names", async () => {
+  const odd = (bits: number): Uint8Array<ArrayBuffer> => {
+    const bytes = new Uint8Array(randomBytes(bits / 8));
+    bytes[0]! |= 0xc0;
+    bytes[bytes.length - 1]! |= 1;
+    return bytes;
+  };
+  const value = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
+  // Factors are not tested for being primes, so a caller makes a key of any size in no time.
+  const rsa = (bits: number, exponent = Uint8Array.of(1, 0, 1)): KeyObject => {
+    const [p, q] = [odd(bits / 2), odd(bits / 2)];
+    const n = Buffer.from((value(p) * value(q)).toString(16).padStart(bits / 4, "0"), "hex");
+    const [dp, dq, qi, d, e] = [odd(bits / 2), odd(bits / 2), odd(bits / 2), odd(bits - 8), exponent];
+    const numbers = Object.entries({ n, e, d, p, q, dp, dq, qi });
+    const texts = Object.fromEntries(
+      numbers.map(([each, bytes]) => [each, Buffer.from(bytes).toString("base64url")]),
+    );
+    return createPrivateKey({ format: "jwk", key: { kty: "RSA", ...texts } });
+  };
+  const keys: [KeyObject, RegExp][] = [
+    [rsa(8192), /rsa of 8192 bits/],
+    [rsa(1024), /rsa of 1024 bits/],
+    [rsa(2048, odd(2040)), /rsa of 2048 bits/],
+    [generateKeyPairSync("ec", { namedCurve: "secp256k1" }).privateKey, /curve secp256k1/],
+    [generateKeyPairSync("ed448").privateKey, /ed448/],
+  ];
+  const path = `/zones/${zoneId}/custom_certificates`;
+  const { certificate } = authority.issue([`www.${name}`]);
+  for (const [key, reason] of keys) {
+    const private_key = key.export({ type: "pkcs8", format: "pem" });
+    const { status, body } = await server.call("POST", path, { certificate, private_key });
+    expect([status, body.errors[0]!.code]).toEqual([400, 1401]);
+    expect(body.errors[0]!.message).toMatch(reason);
+  }
+  const uploadOf = async (hosts: string[]) => {
+    const pair = authority.issue(hosts);
+    return server.call("POST", path, { certificate: pair.certificate, private_key: pair.privateKey });
+  };
+  const many = await uploadOf(Array.from({ length: 1001 }, (_, i) => `${i}.${name}`));
+  expect([many.status, many.body.errors[0]!.code]).toEqual([400, 1400]);
+  const equal = await uploadOf([name, ...Array.from({ length: 1500 }, () => "x.example")]);
+  expect(equal.body.result.hosts).toEqual([name, "x.example"]);
 });
 
 it("is removed with its zone", async () => {

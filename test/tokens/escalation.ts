@@ -6,7 +6,7 @@ import { PolicySet, type AccessTarget } from "../../src/control/access/policies.
 import type { ApiToken } from "../../src/control/tokens/tokens.ts";
 import { scenario, type Command, type Scenario, type TokenPlan } from "./escalation-plans.ts";
 import { pick, TokenBodies, type Body } from "./token-bodies.ts";
-import { ownerToken, type Answer, type TestServer } from "../helpers/server.ts";
+import { ownerToken, type ApiResponse, type TestServer } from "../helpers/server.ts";
 
 const sampledAddresses = ["127.0.0.1", "198.51.100.7", "198.51.100.200", "203.0.113.9", "2001:db8::1", "::2"];
 
@@ -353,7 +353,12 @@ export class EscalationRun {
   }
 
   /** Uses the owner's credentials if no secret is given. */
-  async #call(secret: string | undefined, method: string, path: string, body?: unknown): Promise<Answer> {
+  async #call(
+    secret: string | undefined,
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<ApiResponse> {
     const headers = { authorization: `Bearer ${secret ?? ownerToken}` };
     return this.#server.call(method, path, body, headers);
   }

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Client } from "pg";
-import type { Ready } from "../../src/server.ts";
+import type { Ready } from "../../src/ready.ts";
 
 /** Workflows whose processes are killed, and an outside witness that records their steps. */
 const token = "token-of-the-crash-proof";
@@ -154,17 +154,17 @@ export class Node {
     const form = new FormData();
     form.set("metadata", JSON.stringify({ main_module: "main.js", compatibility_date: "2026-11-01" }));
     const code = `import { WorkflowEntrypoint } from "cloudflare:workers";
-const tell = async (what, id, step) => { await (await fetch("${witness.url}/" + what + "/" + id + "/" + step + "/" + Date.now())).text(); };
+const report = async (what, id, step) => { await (await fetch("${witness.url}/" + what + "/" + id + "/" + step + "/" + Date.now())).text(); };
 export class Main extends WorkflowEntrypoint {
   async run({ instanceId: id }, step) {
     let sum = 0;
     for (let i = 0; i < ${steps}; i++) {
       sum += await step.do("s" + i, async () => {
-        await tell("begin", id, i);
+        await report("begin", id, i);
         await new Promise((resolve) => setTimeout(resolve, ${stepMs}));
         return i;
       });
-      await tell("ack", id, i);
+      await report("ack", id, i);
     }
     return sum;
   }

@@ -12,7 +12,7 @@ beforeAll(async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   hosting = await startWorkflowHosting({ workflowCreateRate: 4, workflowAccountCreateRate: 6 });
   for (const name of ["first", "second"]) await hosting.workflow(name, "return 1;");
-}, 60_000);
+});
 afterAll(async () => {
   vi.useRealTimers();
   await hosting.close(1000);

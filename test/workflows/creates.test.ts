@@ -17,7 +17,7 @@ beforeAll(async () => {
   await witness.listen();
   await node.start();
   await node.deploy(witness);
-}, 60_000);
+});
 afterAll(async () => {
   await node.stop();
   witness.close();

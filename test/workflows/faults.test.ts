@@ -62,7 +62,7 @@ it("PostgreSQL is away, for longer than leases last", async () => {
   await node.completed(instances + 1, 60_000);
   expect(witness.violations).toEqual([]);
   expect(witness.begunCount).toBe((instances + 1) * 10);
-}, 180_000);
+});
 
 it.skipIf(!canMakeDisks)(
   "the disk is full",

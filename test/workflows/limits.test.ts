@@ -6,7 +6,7 @@ let hosting: WorkflowHosting;
 beforeAll(async () => {
   hosting = await startWorkflowHosting({ workflowCreateRate: 0, workflowAccountCreateRate: 0 });
   await hosting.workflow("done", "return 1;");
-}, 60_000);
+});
 afterAll(() => hosting.close(1000));
 
 const create = async (body: object) => (await hosting.call("POST", hosting.instances("done"), body)).status;

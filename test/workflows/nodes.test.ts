@@ -41,7 +41,7 @@ beforeAll(async () => {
   await first.start();
   await second.start();
   await first.deploy(witness);
-}, 120_000);
+});
 afterAll(async () => {
   await second.stop();
   await first.stop();
@@ -69,7 +69,7 @@ it("each takes half of the work, and forwards commands for the other's instances
   await expect(first.call("PATCH", `${path}/b-0/status`, { status: "terminate" })).rejects.toThrow("10401");
   await second.completed(19, 60_000);
   expect(witness.violations).toEqual([]);
-}, 120_000);
+});
 
 it("a suspended node whose instances were taken over starts no step of them again", async () => {
   const before = (await second.counts())["complete"]!;
@@ -81,10 +81,10 @@ it("a suspended node whose instances were taken over starts no step of them agai
   // A pending action would happen once it has taken its share again, and runs instances.
   await areEven(database);
   let attempt = 0;
-  await vi.waitFor(async () => first.create(`y${attempt++}`, 1), { timeout: 20_000 });
+  await vi.waitFor(async () => first.create(`y${attempt++}`, 1));
   await witness.acknowledges(10);
   expect(witness.violations).toEqual([]);
-}, 120_000);
+});
 
 it("continues a dead node's instances, and repeats no acknowledged step", async () => {
   const ids = [...(await first.create("c", 30)), ...(await second.create("d", 30))];
@@ -103,7 +103,7 @@ it("continues a dead node's instances, and repeats no acknowledged step", async 
   // 15 seconds, two for a run, and a margin for a busy machine.
   expect(takenOverMs).toBeLessThan(45_000);
   expect(witness.violations).toEqual([]);
-}, 120_000);
+});
 
 it("continues its own instances after a suspension longer than its leases", async () => {
   const before = (await second.counts())["complete"]!;
@@ -114,4 +114,4 @@ it("continues its own instances after a suspension longer than its leases", asyn
   process.kill(second.pid, "SIGCONT");
   await second.completed(before + 20, 60_000);
   expect(witness.violations).toEqual([]);
-}, 120_000);
+});

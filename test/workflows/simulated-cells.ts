@@ -26,16 +26,16 @@ interface Running {
 
 /** Keeps signals of an invocation until it listens. */
 class Signals {
-  #hear: ((signal: Signal) => void) | undefined;
+  #listener: ((signal: Signal) => void) | undefined;
   readonly #early: Signal[] = [];
 
-  listen(hear: (signal: Signal) => void): void {
-    this.#hear = hear;
-    for (const signal of this.#early.splice(0)) hear(signal);
+  listen(listener: (signal: Signal) => void): void {
+    this.#listener = listener;
+    for (const signal of this.#early.splice(0)) listener(signal);
   }
-  tell(signal: Signal): void {
-    if (this.#hear === undefined) this.#early.push(signal);
-    else this.#hear(signal);
+  send(signal: Signal): void {
+    if (this.#listener === undefined) this.#early.push(signal);
+    else this.#listener(signal);
   }
 }
 
@@ -76,7 +76,7 @@ export class SimulatedCells implements InvocationRunner {
         return new Promise((resolve) => answers.set(call, resolve));
       },
       note: (message: string): void => send(() => this.listener.note(number, message)),
-      listen: (hear: (signal: Signal) => void): void => signals.listen(hear),
+      listen: (listener: (signal: Signal) => void): void => signals.listen(listener),
     };
     const host: InvocationHost = {
       after: (ms, run) => this.#world.after(ms, run),
@@ -123,13 +123,13 @@ export class SimulatedCells implements InvocationRunner {
 
   signal(number: number, signal: Signal): void {
     this.#world.after(this.#world.delay(), () => {
-      this.running.get(number)?.signals.tell(signal);
+      this.running.get(number)?.signals.send(signal);
       if (signal === "abort") this.running.delete(number);
     });
   }
 
   /** The process dies. Its messages may still arrive, and its code may even run a little longer. */
-  kill(isSuspect: boolean): void {
+  kill(mayBeCulprit: boolean): void {
     const dead = [...this.running.entries()].filter(([, running]) => running.cell === this.#cell);
     this.#cell++;
     for (const [number, running] of dead) {
@@ -141,7 +141,7 @@ export class SimulatedCells implements InvocationRunner {
       }
       this.#world.after(this.#world.delay(), () => {
         running.isLost = true;
-        this.listener.lost(number, isSuspect);
+        this.listener.lost(number, mayBeCulprit);
       });
     }
   }

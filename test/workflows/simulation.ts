@@ -182,6 +182,7 @@ class Simulation implements Observer {
         id,
         params: 'j"p"',
         trigger: "api" as const,
+        creatorTrace: null,
         successRetentionMs: 1e12,
         errorRetentionMs: 1e12,
       };

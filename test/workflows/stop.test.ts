@@ -30,7 +30,7 @@ beforeAll(async () => {
   await second.start();
   await first.deploy(witness);
   await database.connect();
-}, 120_000);
+});
 afterAll(async () => {
   await first.kill("both");
   await second.stop();
@@ -44,14 +44,16 @@ it("another node takes over before the leases end, and the stopping one still se
   await areEven(database);
   await first.create("a", 20);
   await witness.acknowledges(20);
+  // A lease that is not given back lasts longer than this test.
+  await database.query(`create function prolong() returns trigger as $$ begin
+    new.lease_until := new.lease_until + interval '1 hour'; return new; end $$ language plpgsql;
+    create trigger prolong before update of lease_until on workflow_shards for each row execute function prolong();
+    update workflow_shards set lease_until = lease_until`);
   const signalledAt = performance.now();
   process.kill(first.pid, "SIGTERM");
   // One shard stays, for instances that are created meanwhile.
   while ((await shardsByOwner(database)).join() !== "1,63") await pause(10);
-  // Leases that are not given back end after ten seconds.
-  const tookMs = performance.now() - signalledAt;
-  process.stdout.write(`taken over ${tookMs.toFixed(0)} ms after SIGTERM\n`);
-  expect(tookMs).toBeLessThan(5000);
+  process.stdout.write(`taken over ${(performance.now() - signalledAt).toFixed(0)} ms after SIGTERM\n`);
   await second.completed(20, 60_000);
   await first.create("b", 3);
   await second.completed(23, 60_000);
@@ -59,4 +61,4 @@ it("another node takes over before the leases end, and the stopping one still se
     status: "complete",
   });
   expect(witness.violations).toEqual([]);
-}, 120_000);
+});

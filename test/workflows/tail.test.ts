@@ -15,7 +15,7 @@ beforeAll(async () => {
      if (event.payload.fails) throw new RangeError("too far");
      console.log("end");`,
   );
-}, 60_000);
+});
 afterAll(() => hosting.close(1000));
 
 interface Seen {
@@ -40,7 +40,7 @@ async function watch(): Promise<{ seen: Seen[]; socket: WebSocket }> {
 it("contains logs, the exception, and each continuation", async () => {
   const { seen, socket } = await watch();
   await hosting.create("watched", "one");
-  await vi.waitFor(() => expect(seen).toHaveLength(1), 20_000);
+  await vi.waitFor(() => expect(seen).toHaveLength(1));
   expect(seen[0]).toMatchObject({
     scriptName: "watched",
     entrypoint: "Main",
@@ -55,7 +55,7 @@ it("contains logs, the exception, and each continuation", async () => {
   });
 
   await hosting.create("watched", "two", { sleeps: true, fails: true });
-  await vi.waitFor(() => expect(seen).toHaveLength(3), 20_000);
+  await vi.waitFor(() => expect(seen).toHaveLength(3));
   expect(seen[1]).toMatchObject({ outcome: "ok", logs: [{ message: ["begin", "two"] }, { level: "warn" }] });
   expect(seen[2]).toMatchObject({
     outcome: "exception",
@@ -67,7 +67,7 @@ it("contains logs, the exception, and each continuation", async () => {
   const again = await hosting.call("POST", hosting.instances("watched"), { id: "two" });
   expect(again.status).toBe(409);
   await hosting.create("watched", "three");
-  await vi.waitFor(() => expect(seen).toHaveLength(4), 20_000);
+  await vi.waitFor(() => expect(seen).toHaveLength(4));
   expect(seen[3]!.logs[0]!.message).toEqual(["begin", "three"]);
   socket.terminate();
-}, 60_000);
+});

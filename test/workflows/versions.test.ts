@@ -94,9 +94,7 @@ it("a queue's consumer creates instances", async () => {
     content_type: "json",
   });
   await expect
-    .poll(async () => (await hosting.call("GET", `${hosting.instances("order", "queued")}/status`)).status, {
-      timeout: 20_000,
-    })
+    .poll(async () => (await hosting.call("GET", `${hosting.instances("order", "queued")}/status`)).status)
     .toBe(200);
   expect(await hosting.end("order", "queued")).toMatchObject({ output: { id: "queued" } });
 });

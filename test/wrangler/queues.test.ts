@@ -90,16 +90,15 @@ it(
     expect(deployed).toContain("Producer for jobs");
     expect(deployed).toContain("Consumer for jobs");
     expect(await body("/hello")).toBe("sent");
-    await vi.waitFor(async () => expect(await body("/taken")).toBe("jobs /hello 1"), { timeout: 20_000 });
+    await vi.waitFor(async () => expect(await body("/taken")).toBe("jobs /hello 1"));
 
     // A second time, with an existing consumer.
     await project.run(["deploy"]);
     expect(await wrangler("info", "jobs")).toMatch(/Producers: worker:worker[\s\S]*Consumers: worker:worker/);
     await body("/poison");
     const dead = server.services.queues.findByName(server.ready.account_id, "dead")!;
-    await vi.waitFor(
-      async () => expect(await server.services.queueMessages.backlog(dead)).toMatchObject({ count: 1 }),
-      { timeout: 20_000 },
+    await vi.waitFor(async () =>
+      expect(await server.services.queueMessages.backlog(dead)).toMatchObject({ count: 1 }),
     );
   },
   timeout,

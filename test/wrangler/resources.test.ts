@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ask } from "../scripts/harness.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 import { isPrevious, Project } from "./harness.ts";
 
 /**
@@ -94,7 +94,7 @@ it(
     });
     const output = await project.run(["deploy"]);
     expect(output).toContain("own.wrangler.example");
-    const at = async (host: string, path: string) => (await visit(server.ready.edge, host, path)).body;
+    const at = async (host: string, path: string) => (await requestEdge(server.ready.edge, host, path)).body;
     expect(await at("www.wrangler.example", "/app/x")).toBe("www.wrangler.example two");
     expect(await at("own.wrangler.example", "/")).toBe("own.wrangler.example two");
     // Because routes are given, the script has no host of its own.

@@ -5,7 +5,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { ownerToken, startTestServer, type TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 import { ask, hostOf } from "../scripts/harness.ts";
 import { Project } from "./harness.ts";
 
@@ -81,10 +81,10 @@ it("a tail names the lines of the sources, of what was thrown and of what was lo
   socket.on("message", (data: Buffer) => seen.push(JSON.parse(data.toString()) as (typeof seen)[number]));
   await once(socket, "open");
   await ask(server, "mapped", "/");
-  await vi.waitFor(() => expect(seen.length).toBe(1), 20_000);
+  await vi.waitFor(() => expect(seen.length).toBe(1));
   expect(seen[0]!.exceptions[0]!.stack).toMatch(thrownAt);
   await ask(server, "mapped", "/log");
-  await vi.waitFor(() => expect(seen.length).toBe(2), 20_000);
+  await vi.waitFor(() => expect(seen.length).toBe(2));
   expect(seen[1]!.logs[0]!.message[0]).toMatch(
     /TypeError: logged\n {4}at Object\.fetch \((?:\S*\/)?index\.ts:10:21\)/,
   );
@@ -125,7 +125,10 @@ if (outer !== undefined) strangers.push(["comes from elsewhere", outer, {}]);
 it.each(strangers)("a visitor who %s is shown nothing of it", async (_who, address, headers) => {
   const edge = `http://${address}:${new URL(server.ready.edge).port}`;
   for (const accept of ["text/html", "application/json"]) {
-    const { status, body } = await visit(edge, await hostOf(server, "mapped"), "/", { ...headers, accept });
+    const { status, body } = await requestEdge(edge, await hostOf(server, "mapped"), "/", {
+      ...headers,
+      accept,
+    });
     expect([status, body]).toEqual([500, expect.stringContaining("1101")]);
     expect(body).not.toMatch(/too far|RangeError|\.ts|reach|fetch \(/);
   }

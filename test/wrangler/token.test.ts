@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 import { isPrevious, Project } from "./harness.ts";
 
 /** wrangler with a token of the template "Edit Cloudflare Workers", as users have, instead of an owner's token. */
@@ -56,6 +56,6 @@ it("deploys with all that its token allows, finding the account and the zone by 
     "index.js": `export default { fetch: () => new Response("deployed with a scoped token") };`,
   });
   await project.run(["deploy", ...(isPrevious ? ["--experimental-provision"] : [])]);
-  const { body } = await visit(server.ready.edge, "www.token.example");
+  const { body } = await requestEdge(server.ready.edge, "www.token.example");
   expect(body).toBe("deployed with a scoped token");
 }, 300_000);

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { connect } from "node:tls";
 import { openLocalAuthority, type LocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
 import { permissionGroups } from "../../src/control/access/permissions.ts";
-import type { Answer, TestServer } from "../helpers/server.ts";
-import { visit } from "../helpers/visit.ts";
+import type { ApiResponse, TestServer } from "../helpers/server.ts";
+import { requestEdge } from "../helpers/edge-request.ts";
 import { ask } from "../name-server/ask.ts";
 
 /** An account whose zones identify it in responses, DNS answers and certificates. */
@@ -13,7 +13,7 @@ export interface Customer {
   label: string;
   accountId: string;
   /** Calls the API with all permissions on the account and its zones, and no others. */
-  call(method: string, path: string, body?: unknown): Promise<Answer>;
+  call(method: string, path: string, body?: unknown): Promise<ApiResponse>;
   /** Creates and checks a zone, and returns its id. */
   zone(name: string): Promise<string>;
   /** Makes everything on a host of one of the account's zones show the label. */
@@ -79,12 +79,12 @@ export class Customers {
    * stands for a part that no customer serves.
    */
   async whose(host: string): Promise<{ edge: string; dns: string; tls: string }> {
-    const [page, told, tls] = await Promise.all([
-      visit(this.#server.ready.edge, host),
+    const [page, dnsResponse, tls] = await Promise.all([
+      requestEdge(this.#server.ready.edge, host),
       ask(this.#server, host, "TXT"),
       this.#signerOf(host),
     ]);
-    const text = told.answers.find((answer) => answer.includes(" TXT "))?.split(" TXT ")[1];
+    const text = dnsResponse.answers.find((answer) => answer.includes(" TXT "))?.split(" TXT ")[1];
     return { edge: page.status === 200 ? page.body : "nobody", dns: text ?? "nobody", tls };
   }
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestServer, type Answer, type TestServer } from "../helpers/server.ts";
+import { startTestServer, type ApiResponse, type TestServer } from "../helpers/server.ts";
 import { uploadForm } from "../runtime/platform.ts";
 import { Customers, type Customer } from "./customers.ts";
 
@@ -28,13 +28,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const create = (by: Customer, name: string): Promise<Answer> =>
+const create = (by: Customer, name: string): Promise<ApiResponse> =>
   by.call("POST", "/zones", { account: { id: by.accountId }, name });
 const statusOf = async (by: Customer, id: string): Promise<string> =>
   (await by.call("GET", `/zones/${id}`)).body.result.status as string;
 const everywhere = (label: string) => ({ edge: label, dns: label, tls: label });
 /** The TXT record that an error message requests. */
-const wanted = ({ body }: Answer): { name: string; content: string } => {
+const wanted = ({ body }: ApiResponse): { name: string; content: string } => {
   const [, name, content] = /TXT record (\S+) with the content "([\d-]+)"/.exec(body.errors[0]!.message)!;
   return { name: name!, content: content! };
 };

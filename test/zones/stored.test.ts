@@ -79,7 +79,7 @@ it("two nodes cannot concurrently create a zone and one inside it for two accoun
   const accounts = await Promise.all(
     ["X", "Y"].map(async (name) => (await one.call("POST", "/accounts", { name })).body.result.id as string),
   );
-  await vi.waitFor(() => expect(two.services.accounts.find(accounts[1]!)).toBeDefined(), 5000);
+  await vi.waitFor(() => expect(two.services.accounts.find(accounts[1]!)).toBeDefined());
   const create = async (node: TestServer, id: string, name: string): Promise<number> =>
     (await node.call("POST", "/zones", { account: { id }, name })).status;
   for (let i = 0; i < 10; i++) {

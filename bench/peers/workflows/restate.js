@@ -41,15 +41,15 @@ const crashing = restate.workflow({
   name: "Crashing",
   handlers: {
     run: async (ctx, { witness, steps, stepMs }) => {
-      const tell = async (at) => (await fetch(`${witness}/${ctx.key}/${at}`)).text();
+      const report = async (at) => (await fetch(`${witness}/${ctx.key}/${at}`)).text();
       let sum = 0;
       for (let i = 0; i < steps; i++)
         sum += await ctx.run(`s${i}`, async () => {
-          await tell(i);
+          await report(i);
           await new Promise((resolve) => setTimeout(resolve, stepMs));
           return i;
         });
-      await tell(steps);
+      await report(steps);
       return sum;
     },
   },

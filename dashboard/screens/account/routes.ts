@@ -5,6 +5,7 @@ export const accountRoutes: readonly Route[] = [
   {
     pattern: "/:account/tokens",
     title: "Tokens",
+    makes: "Create a token",
     menu: { icon: "tokens", group: "account" },
     keys: "g t",
     load: async () => import("./tokens/tokens.tsx"),
@@ -12,8 +13,10 @@ export const accountRoutes: readonly Route[] = [
   {
     pattern: "/:account/members",
     title: "Members",
+    makes: "Invite a member",
     needs: "account_settings:read",
     menu: { icon: "members", group: "account" },
+    keys: "g m",
     load: async () => import("./members/members.tsx"),
   },
   {
@@ -34,6 +37,7 @@ export const accountRoutes: readonly Route[] = [
     pattern: "/:account/api",
     title: "API",
     menu: { icon: "api", group: "account" },
+    keys: "g p",
     load: async () => import("./api/api.tsx"),
   },
   {
@@ -41,6 +45,7 @@ export const accountRoutes: readonly Route[] = [
     title: "Settings",
     needs: "account_settings:read",
     menu: { icon: "settings", group: "account" },
+    keys: "g e",
     load: async () => import("./settings/settings.tsx"),
   },
 ];

@@ -54,11 +54,11 @@ export default function DatabaseScreen({ account, params }: ScreenProps) {
       }
     >
       <Loaded of={database}>
-        {() => (
+        {({ uuid, created_at }) => (
           <Tabs label={`Parts of ${name}`} tabs={tabs} current={tab} onChange={setTab}>
             {tab === "query" && <QueryTab {...props} />}
             {tab === "tables" && <TablesTab {...props} />}
-            {tab === "time" && <TimeTravel {...props} />}
+            {tab === "time" && <TimeTravel {...props} id={uuid} createdAt={Date.parse(created_at)} />}
             {tab === "transfers" && <Transfers {...props} />}
           </Tabs>
         )}

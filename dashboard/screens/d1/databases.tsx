@@ -92,8 +92,8 @@ function NewDatabase({ account, onClose }: { account: string; onClose: () => voi
         params: { account_id: account },
         body: { name, ...(hint !== "" && { primary_location_hint: hint }) },
       }}
-      submit="Make the database"
-      done="The database was made"
+      submit="Create the database"
+      done="The database was created"
       invalidates={[`/accounts/${account}/d1/database`]}
       onClose={onClose}
       onDone={(made) => navigate(`/${account}/d1/${made.name}`)}

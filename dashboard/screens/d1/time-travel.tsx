@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { useAsync } from "../../core/async.ts";
 import { get } from "../../core/client.ts";
+import { exactTimeOf } from "../../core/format.ts";
 import { useRefusal } from "../../core/permissions.ts";
 import { Button } from "../../parts/button.tsx";
 import { Card, Copyable, Notice } from "../../parts/layout.tsx";
@@ -25,13 +26,54 @@ const spans = [
   ["7 days ago", 7 * 24 * 60 * minuteMs],
 ] as const;
 
-/** The bookmarks of the current state and of some earlier times, or the server's reason why a time has none. */
-async function readKept(path: string, signal: AbortSignal): Promise<Kept[]> {
+interface Write {
+  action: { description: string; time: string };
+  actor: { email?: string; token_name?: string; type: string };
+}
+
+interface Place {
+  account: string;
+  name: string;
+  id: string;
+  createdAt: number;
+}
+
+const writesMax = 5;
+const auditOp = "GET /accounts/{account_id}/logs/audit";
+
+/** The last calls of the API that wrote to the database. The audit log notes the time before each runs. */
+async function readWrites({ account, name, id, createdAt }: Place, signal: AbortSignal): Promise<Write[]> {
+  const search = new URLSearchParams({
+    since: new Date(createdAt).toISOString(),
+    before: new Date(Date.now() + minuteMs).toISOString(),
+    limit: String(writesMax),
+    resource_product: "d1",
+    "action_type.not": "view",
+  });
+  for (const type of ["query", "raw", "import", "restore"]) search.append("resource_type", type);
+  for (const each of new Set([id, name])) search.append("resource_id", each);
+  return (await get<Write[]>(`/accounts/${account}/logs/audit?${search}`, signal)).result;
+}
+
+/** The bookmarks of the current state, of the last writes and of some times, or the server's reason why a time has none. */
+async function readKept(place: Place, seesWrites: boolean, signal: AbortSignal): Promise<Kept[]> {
+  const path = databasePath(place.account, place.name);
   const bookmarkOf = async (query: string): Promise<string> =>
     (await get<{ bookmark: string }>(`${path}/time_travel/bookmark${query}`, signal)).result.bookmark;
   const now = { label: "now", bookmark: await bookmarkOf(""), fault: undefined };
-  const earlier = spans.map(async ([label, ms]): Promise<Kept> => {
-    const time = new Date(Date.now() - ms).toISOString();
+  const writes = seesWrites ? await readWrites(place, signal) : [];
+  const since = spans.filter(([, ms]) => Date.now() - ms > place.createdAt);
+  const moments = [
+    ...writes.map(({ action, actor }) => {
+      const by = actor.email ?? actor.token_name ?? actor.type;
+      return [
+        `before a ${wordOf(action.description)} by ${by}, ${exactTimeOf(action.time)}`,
+        action.time,
+      ] as const;
+    }),
+    ...since.map(([label, ms]) => [label, new Date(Date.now() - ms).toISOString()] as const),
+  ];
+  const earlier = moments.map(async ([label, time]): Promise<Kept> => {
     try {
       return {
         label,
@@ -45,6 +87,13 @@ async function readKept(path: string, signal: AbortSignal): Promise<Kept[]> {
   return [now, ...(await Promise.all(earlier))];
 }
 
+const wordOf = (description: string): string =>
+  description.startsWith("Restore")
+    ? "restore"
+    : description.includes("mport")
+      ? "part of an import"
+      : "write";
+
 /** The reason, if it is the same for all earlier times: the server keeps no earlier states. */
 function commonFault([, ...earlier]: readonly Kept[]): string | undefined {
   const [first] = earlier;
@@ -52,11 +101,14 @@ function commonFault([, ...earlier]: readonly Kept[]): string | undefined {
 }
 
 /** Earlier states of a database: their bookmarks, and the way back to one. */
-export function TimeTravel({ account, name }: { account: string; name: string }) {
+export function TimeTravel(place: Place) {
+  const { account, name } = place;
   const path = databasePath(account, name);
   const [turn, setTurn] = useState(0);
-  const kept = useAsync(`${path} ${turn}`, async (signal) => readKept(path, signal));
-  const refusal = useRefusal()(op);
+  const refusalOf = useRefusal();
+  const refusal = refusalOf(op);
+  const seesWrites = refusalOf(auditOp) === undefined;
+  const kept = useAsync(`${path} ${turn}`, async (signal) => readKept(place, seesWrites, signal));
   return (
     <Restore
       noun="database"
@@ -75,7 +127,7 @@ export function TimeTravel({ account, name }: { account: string; name: string })
                 <Table
                   label="Bookmarks"
                   rows={common === undefined ? list : list.slice(0, 1)}
-                  keyOf={({ label }) => label}
+                  keyOf={({ label, bookmark }) => `${label} ${bookmark}`}
                   columns={[
                     { title: "State", cell: ({ label }) => label },
                     {

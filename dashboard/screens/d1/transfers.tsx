@@ -24,7 +24,7 @@ interface Transfer {
 function useSteps(): {
   step: string | undefined;
   failure: ApiFailure | undefined;
-  run: (work: (tell: (step: string) => void) => Promise<void>) => Promise<void>;
+  run: (work: (showStep: (step: string) => void) => Promise<void>) => Promise<void>;
 } {
   const [step, setStep] = useState<string | undefined>(undefined);
   const [failure, setFailure] = useState<ApiFailure | undefined>(undefined);
@@ -80,8 +80,8 @@ function Export({ account, name }: { account: string; name: string }) {
       dump_options: { ...(!hasData && { no_data: true }), ...(!hasSchema && { no_schema: true }) },
     },
   };
-  const start = steps.run.bind(undefined, async (tell) => {
-    tell("Exporting …");
+  const start = steps.run.bind(undefined, async (showStep) => {
+    showStep("Exporting …");
     const { signed_url: url, filename } = await ended(call, (current_bookmark) => ({
       ...call,
       body: { output_format: "polling", current_bookmark },
@@ -124,17 +124,17 @@ function Import({ account, name }: { account: string; name: string }) {
   const op = `POST ${one}/import`;
   const refusal = useRefusal()(op);
   const callOf = (body: object): Call => ({ op, params: paramsOf(account, name), body });
-  const start = steps.run.bind(undefined, async (tell) => {
+  const start = steps.run.bind(undefined, async (showStep) => {
     setDone(undefined);
-    tell("Reading the file …");
+    showStep("Reading the file …");
     const etag = await md5Of(file!);
     const { result: begun } = await perform<Transfer>(callOf({ action: "init", etag }));
     if (begun.upload_url !== undefined) {
-      tell("Uploading …");
+      showStep("Uploading …");
       const response = await fetch(ownPath(begun.upload_url), { method: "PUT", body: file! });
       if (!response.ok) throw new Error(`The upload was answered ${response.status}`);
     }
-    tell("Importing …");
+    showStep("Importing …");
     const { num_queries: queries = 0 } = await ended(
       callOf({ action: "ingest", etag, filename: begun.filename }),
       (current_bookmark) => callOf({ action: "poll", current_bookmark }),

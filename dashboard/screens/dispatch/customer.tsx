@@ -14,6 +14,7 @@ import { customerScript, type ScriptSettings } from "../scripts/script.ts";
 import { Secrets } from "../scripts/secrets.tsx";
 import { Settings } from "../scripts/settings.tsx";
 import { placeOf } from "./namespace.ts";
+import { CustomerUsage } from "./usage-of-customer.tsx";
 
 const tabs = [
   { key: "code", name: "Code" },
@@ -55,12 +56,15 @@ export default function CustomerScreen({ account, params }: ScreenProps) {
     >
       <Loaded of={settings}>
         {() => (
-          <Tabs label={`Parts of ${script}`} tabs={tabs} current={tab} onChange={setTab}>
-            {tab === "code" && <CodeTab place={place} />}
-            {tab === "settings" && <Settings place={place} settings={settings} />}
-            {tab === "secrets" && <Secrets place={place} />}
-            {tab === "logs" && <LiveLog op={`POST ${place.one}/tails`} params={place.params} />}
-          </Tabs>
+          <div class="stack">
+            <CustomerUsage place={place} />
+            <Tabs label={`Parts of ${script}`} tabs={tabs} current={tab} onChange={setTab}>
+              {tab === "code" && <CodeTab place={place} />}
+              {tab === "settings" && <Settings place={place} settings={settings} />}
+              {tab === "secrets" && <Secrets place={place} />}
+              {tab === "logs" && <LiveLog op={`POST ${place.one}/tails`} params={place.params} />}
+            </Tabs>
+          </div>
         )}
       </Loaded>
       {isDeleting && (

@@ -18,9 +18,10 @@ import { Tabs } from "../../parts/tabs.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
 import { DeleteTagged } from "./delete-tagged.tsx";
 import { UsageTab } from "./usage.tsx";
+import { Faults, useFaults } from "./usage-of-customer.tsx";
 import { namespacesPath, one, placeOf, tagFilter, type Customer, type Namespace } from "./namespace.ts";
 
-const columnsOf = (base: string): Column<Customer>[] => [
+const columnsOf = (base: string, faultsOf: ReturnType<typeof useFaults>): Column<Customer>[] => [
   {
     key: "name",
     title: "Customer",
@@ -31,6 +32,7 @@ const columnsOf = (base: string): Column<Customer>[] => [
     key: "tags",
     title: "Tags",
     width: "minmax(100px, 2fr)",
+    isBelow: true,
     cell: ({ script }) => <span class="faint">{script.tags.join(" · ")}</span>,
   },
   {
@@ -40,7 +42,23 @@ const columnsOf = (base: string): Column<Customer>[] => [
     isExtra: true,
     cell: ({ script }) => [...script.handlers, ...(script.has_assets ? ["assets"] : [])].join(", ") || "–",
   },
-  { key: "modified", title: "Changed", width: "110px", cell: ({ modified_on }) => <Time at={modified_on} /> },
+  {
+    key: "faults",
+    title: "Faults",
+    width: "76px",
+    isNumber: true,
+    cell({ script }) {
+      const known = faultsOf(script.id);
+      return known === undefined ? "–" : <Faults of={known} />;
+    },
+  },
+  {
+    key: "modified",
+    title: "Changed",
+    width: "110px",
+    isExtra: true,
+    cell: ({ modified_on }) => <Time at={modified_on} />,
+  },
   {
     key: "logs",
     title: "Follow",
@@ -51,7 +69,7 @@ const columnsOf = (base: string): Column<Customer>[] => [
 
 const tabs = [
   { key: "customers", name: "Customers" },
-  { key: "usage", name: "Usage" },
+  { key: "usage", name: "Usage and faults" },
 ] as const;
 
 /** A namespace: its customers by tag, and those that have run lately. */
@@ -91,7 +109,7 @@ export default function Customers({ account, params }: ScreenProps) {
           {tab === "usage" ? (
             <UsageTab place={place} path={path} base={base} />
           ) : (
-            <CustomerList name={name} place={place} path={path} base={base} />
+            <CustomerList namespace={name} place={place} path={path} base={base} />
           )}
         </Tabs>
       </div>
@@ -114,23 +132,26 @@ export default function Customers({ account, params }: ScreenProps) {
 }
 
 interface ListProps {
-  name: string;
+  namespace: string;
   place: Readonly<Record<string, string>>;
   path: string;
   /** The address of the namespace's screen. */
   base: string;
 }
 
-function CustomerList({ name, place, path, base }: ListProps) {
+function CustomerList({ namespace, place, path, base }: ListProps) {
   const [tags, setTags] = useSearch("tags");
   const filter = tagFilter(tags);
-  const query = filter === "" ? "" : `?tags=${encodeURIComponent(filter)}`;
-  const rows = useRows<Customer>(`${path}/scripts${query}`);
+  const [name, setName] = useSearch("name");
+  const query = new URLSearchParams({ ...(name !== "" && { name }), ...(filter !== "" && { tags: filter }) });
+  const rows = useRows<Customer>(`${path}/scripts${query.size === 0 ? "" : `?${query}`}`);
+  const faultsOf = useFaults(path);
   const [isDeleting, setDeleting] = useState(false);
   const refusal = useRefusal();
   return (
     <>
       <div class="toolbar close">
+        <Filter label="Filter customers by name" placeholder="Name" value={name} onChange={setName} />
         <Filter
           label="Filter customers by tags"
           placeholder="Tags: gold, -trial"
@@ -139,7 +160,14 @@ function CustomerList({ name, place, path, base }: ListProps) {
         />
         <Button
           icon="trash"
-          refusal={refusal(`DELETE ${one}/scripts`) ?? (filter === "" ? "filter by a tag first" : undefined)}
+          refusal={
+            refusal(`DELETE ${one}/scripts`) ??
+            (filter === ""
+              ? "filter by a tag first"
+              : name !== ""
+                ? "deletes by tags only: empty the filter by name"
+                : undefined)
+          }
           onPress={() => setDeleting(true)}
         >
           Delete these
@@ -148,21 +176,21 @@ function CustomerList({ name, place, path, base }: ListProps) {
       <Loaded
         of={rows.first}
         empty={
-          filter === "" ? (
+          query.size === 0 ? (
             <Empty icon="dispatch" title="No customer yet">
               <p>
-                <code>wrangler deploy --dispatch-namespace {name}</code> uploads a customer's script.
+                <code>wrangler deploy --dispatch-namespace {namespace}</code> uploads a customer's script.
               </p>
             </Empty>
           ) : (
-            <Empty icon="search" title="No customer has these tags" />
+            <Empty icon="search" title={name === "" ? "No customer has these tags" : "No customer matches"} />
           )
         }
       >
         {() => (
           <Grid
             label="Customers"
-            columns={columnsOf(base)}
+            columns={columnsOf(base, faultsOf)}
             rows={rows}
             keyOf={({ script }) => script.id}
             onOpen={({ script }) => navigate(`${base}/${encodeURIComponent(script.id)}`)}

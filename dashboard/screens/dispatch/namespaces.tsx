@@ -21,7 +21,9 @@ export default function Namespaces({ account }: ScreenProps) {
   const namespaces = useGet<Namespace[]>(namespacesPath(account));
   const [isAdding, setAdding] = useState(false);
   const refusal = useRefusal()(op);
-  useShortcuts([{ keys: "n", label: "New namespace", run: () => refusal === undefined && setAdding(true) }]);
+  useShortcuts([
+    { keys: "n", label: "New dispatch namespace", run: () => refusal === undefined && setAdding(true) },
+  ]);
   const add = (
     <Button icon="plus" kind="primary" refusal={refusal} onPress={() => setAdding(true)}>
       New namespace
@@ -92,8 +94,8 @@ function NewNamespace({ account, onClose }: { account: string; onClose: () => vo
     <FormDialog<Namespace>
       title="New namespace"
       call={{ op, params: { account_id: account }, body: values }}
-      submit="Make the namespace"
-      done="The namespace was made"
+      submit="Create the namespace"
+      done="The namespace was created"
       invalidates={[namespacesPath(account)]}
       onClose={onClose}
       onDone={(made) => navigate(placeOf(account, made.namespace_name))}

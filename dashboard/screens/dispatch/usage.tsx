@@ -5,33 +5,21 @@ import { useEffect } from "preact/hooks";
 import { AsCode } from "../../code/as-code.tsx";
 import { Choice } from "../../parts/filter.tsx";
 import { Grid, type Column } from "../../parts/grid.tsx";
-import { State, Time } from "../../parts/layout.tsx";
+import { Notice, State } from "../../parts/layout.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
 import { one } from "./namespace.ts";
-
-/** A customer with runs lately, as the API shows it. */
-interface Usage {
-  script_name: string;
-  since: string;
-  requests: number;
-  faults: number;
-  cpu_ms: number;
-  last_fault: { at: string; message: string } | null;
-  quarantined: boolean;
-}
+import { atMost, Faults, LastFault, readEveryMs, type Usage } from "./usage-of-customer.tsx";
 
 const orders = [
   { value: "requests", label: "By requests" },
   { value: "faults", label: "By faults" },
   { value: "cpu_ms", label: "By CPU time" },
 ] as const;
-const readEveryMs = 5000;
-
 const columnsOf = (base: string): Column<Usage>[] => [
   {
     key: "name",
     title: "Customer",
-    width: "minmax(140px, 2fr)",
+    width: "minmax(100px, 2fr)",
     cell: ({ script_name: name, quarantined }) => (
       <span class="row">
         <a href={href(`${base}/${encodeURIComponent(name)}`)}>{name}</a>
@@ -42,7 +30,8 @@ const columnsOf = (base: string): Column<Usage>[] => [
   {
     key: "logs",
     title: "Follow",
-    width: "96px",
+    width: "88px",
+    isBelow: true,
     cell: ({ script_name: name }) => (
       <a href={href(`${base}/${encodeURIComponent(name)}?tab=logs`)}>Live logs</a>
     ),
@@ -50,45 +39,38 @@ const columnsOf = (base: string): Column<Usage>[] => [
   {
     key: "requests",
     title: "Requests",
-    width: "90px",
+    width: "80px",
     isNumber: true,
     cell: ({ requests }) => count(requests),
   },
   {
     key: "faults",
     title: "Faults",
-    width: "90px",
+    width: "76px",
     isNumber: true,
-    cell: ({ faults }) => (faults === 0 ? "0" : <State tone="bad">{count(faults)}</State>),
+    cell: (usage) => <Faults of={usage} />,
   },
   {
     key: "cpu",
     title: "CPU time",
-    width: "100px",
+    width: "88px",
     isNumber: true,
     cell: ({ cpu_ms: ms }) => duration(ms),
   },
   {
-    key: "mean",
-    title: "CPU a request",
-    width: "110px",
+    key: "quantiles",
+    title: "CPU p50 · p99",
+    width: "152px",
     isNumber: true,
     isExtra: true,
-    cell: ({ cpu_ms: ms, requests }) => (requests === 0 ? "–" : duration(ms / requests)),
+    cell: ({ cpu_ms_p50: half, cpu_ms_p99: most }) => `${atMost(half)} · ${atMost(most)}`,
   },
   {
     key: "fault",
     title: "Last fault",
-    width: "minmax(160px, 3fr)",
-    isExtra: true,
-    cell: ({ last_fault: fault }) =>
-      fault === null ? (
-        <span class="faint">none</span>
-      ) : (
-        <span title={fault.message}>
-          <Time at={fault.at} /> <code>{fault.message}</code>
-        </span>
-      ),
+    width: "minmax(120px, 3fr)",
+    isBelow: true,
+    cell: (usage) => <LastFault of={usage} />,
   },
 ];
 
@@ -117,6 +99,9 @@ export function UsageTab({ place, path, base }: UsageTabProps) {
         <span class="spacer" />
         <AsCode call={{ op: `GET ${one}/usage`, params: place, query: { order } }} />
       </div>
+      {rows.first.messages?.map(({ message }) => (
+        <Notice key={message}>{message}.</Notice>
+      ))}
       <Loaded
         of={rows.first}
         empty={

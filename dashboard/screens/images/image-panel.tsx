@@ -12,6 +12,7 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { ActionForm, Switch, TextField, useForm } from "../../parts/form.tsx";
 import { Copyable, Facts, Time } from "../../parts/layout.tsx";
 import { Failure, Loaded } from "../../parts/states.tsx";
+import { fromEdgePlain, useDelivered, type Delivered } from "./delivered.ts";
 import { base, imagePath, imagesPath, nameOf, type Image } from "./image.ts";
 import { SignedUrl } from "./signed-url.tsx";
 
@@ -52,7 +53,14 @@ export function ImagePanel({ account, id, onClose }: PanelProps) {
                 ["Id", <Copyable text={id} />],
                 ["Uploaded", <Time at={data.uploaded} />],
                 ...data.variants.map(
-                  (url) => [`Variant ${url.split("/").at(-1)!}`, <Copyable text={url} />] as const,
+                  (url) =>
+                    [
+                      `Variant ${url.split("/").at(-1)!}`,
+                      <>
+                        {!data.draft && !data.requireSignedURLs && <SizeOf url={url} />}
+                        <Copyable text={url} />
+                      </>,
+                    ] as const,
                 ),
               ]}
             />
@@ -78,6 +86,20 @@ export function ImagePanel({ account, id, onClose }: PanelProps) {
   );
 }
 
+/** The pictures that the edge delivers at an address, by what browsers show: pixels, bytes and format. */
+function SizeOf({ url }: { url: string }) {
+  const { shown, fault } = useDelivered(url);
+  const { shown: plain } = useDelivered(url, fromEdgePlain);
+  const other =
+    plain !== undefined && plain.type !== shown?.type
+      ? `, or ${bytes(plain.size)} · ${plain.type} for browsers without it`
+      : "";
+  return <small>{fault ?? (shown === undefined ? "…" : `${sizeText(shown)}${other}`)}</small>;
+}
+
+const sizeText = ({ width, height, size, type }: Omit<Delivered, "url" | "ms">): string =>
+  `${width} × ${height} · ${bytes(size)} · ${type}`;
+
 /** The uploaded original. It is loaded over the API, so that private pictures are shown too. */
 function Original({ account, image }: { account: string; image: Image }) {
   const path = `${imagePath(account, image.id)}/blob`;
@@ -87,6 +109,7 @@ function Original({ account, image }: { account: string; image: Image }) {
     return response.blob();
   });
   const [url, setUrl] = useState<string | undefined>(undefined);
+  const [pixels, setPixels] = useState<string | undefined>(undefined);
   useEffect(() => {
     if (blob.data === undefined) return;
     const made = URL.createObjectURL(blob.data);
@@ -96,11 +119,21 @@ function Original({ account, image }: { account: string; image: Image }) {
   if (blob.failure) return <Failure failure={blob.failure} onRetry={blob.reload} />;
   return (
     <>
-      <figure class="picture">{url && <img src={url} alt={nameOf(image)} />}</figure>
+      <figure class="picture">
+        {url && (
+          <img
+            src={url}
+            alt={nameOf(image)}
+            onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) =>
+              setPixels(`${naturalWidth} × ${naturalHeight}`)
+            }
+          />
+        )}
+      </figure>
       {blob.data && (
         <div class="row">
           <span class="faint">
-            {bytes(blob.data.size)} · {blob.data.type}
+            {["Original", pixels, bytes(blob.data.size), blob.data.type].filter(Boolean).join(" · ")}
           </span>
           <Button icon="download" onPress={() => download(blob.data!, nameOf(image))}>
             Download

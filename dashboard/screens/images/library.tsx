@@ -1,5 +1,5 @@
 import { useGet } from "../../core/cache.ts";
-import { count } from "../../core/format.ts";
+import { plural } from "../../core/format.ts";
 import { useSearch } from "../../core/router.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -26,7 +26,7 @@ export default function Library({ account }: ScreenProps) {
   const variant = config.data?.flexible_variants === true ? "width=240,height=180,fit=cover" : "public";
   const add = <Upload account={account} onDone={({ id }) => setChosen(id)} />;
   return (
-    <Page title="Images" about={total > 0 && `${count(total)} pictures`} actions={add}>
+    <Page title="Images" about={total > 0 && plural(total, "picture")} actions={add}>
       <ImageTabs account={account} current="" />
       <Loaded of={images}>
         {({ images: list }) =>

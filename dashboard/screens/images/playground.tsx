@@ -1,14 +1,15 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { useGet } from "../../core/cache.ts";
 import { bytes, duration } from "../../core/format.ts";
 import { setSearch, useLocation, useSearch } from "../../core/router.ts";
 import { Code } from "../../code/as-code.tsx";
 import { SelectField, TextField } from "../../parts/form.tsx";
-import { Card, Copyable, Figure, Page } from "../../parts/layout.tsx";
+import { Card, Copyable, Figure, Folded, Page } from "../../parts/layout.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
 import { Tabs } from "../../parts/tabs.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
-import { baseOf, imagesPath, type Image } from "./image.ts";
+import { fromApi, useDelivered } from "./delivered.ts";
+import { baseOf, imagePath, imagesPath, type Image, type Variant } from "./image.ts";
 import { ImageTabs } from "./tabs.tsx";
 import { Upload } from "./upload.tsx";
 import { groups, optionsText, optionNames } from "./options.ts";
@@ -24,7 +25,7 @@ export default function Playground({ account }: ScreenProps) {
   return (
     <Page
       title="Images"
-      about="Options on the left, the same as an address and as code, and the picture that the edge delivers."
+      about="Options, the same as an address and as code, and the picture that the edge delivers."
       actions={add}
     >
       <ImageTabs account={account} current="playground" />
@@ -43,9 +44,9 @@ export default function Playground({ account }: ScreenProps) {
                   onChange={(id) => setChosen(id, false)}
                   options={list.map(({ id, filename }) => ({ value: id, label: filename || id }))}
                 />
-                <Options />
+                <Choice account={account} />
               </Card>
-              <Result key={image.id} base={baseOf(image)} name={image.filename} />
+              <Result key={image.id} account={account} image={image} />
             </div>
           )
         }
@@ -59,6 +60,30 @@ function useOptions(): Record<string, string> {
   const { query } = useLocation();
   return Object.fromEntries(
     optionNames.map((name) => [name, query.get(name) ?? (name === "width" ? "600" : "")]),
+  );
+}
+
+/** A variant of the account, or options. */
+function Choice({ account }: { account: string }) {
+  const [variant, setVariant] = useSearch("variant");
+  const variants = useGet<{ variants: Record<string, Variant> }>(`${imagesPath(account)}/variants`);
+  return (
+    <>
+      <SelectField
+        label="Variant"
+        value={variant}
+        onChange={setVariant}
+        options={[
+          { value: "", label: "None: the options below" },
+          ...Object.keys(variants.data?.variants ?? {}).map((id) => ({ value: id, label: id })),
+        ]}
+      />
+      {variant === "" && (
+        <Folded title="Options">
+          <Options />
+        </Folded>
+      )}
+    </>
   );
 }
 
@@ -79,7 +104,7 @@ function Options() {
                   onChange={(value) => setSearch({ [option.name]: value })}
                   options={[
                     { value: "", label: "–" },
-                    ...option.values.map((value) => ({ value, label: value })),
+                    ...new Set([...option.values, values[option.name]!].filter((value) => value !== "")),
                   ]}
                 />
               ) : (
@@ -99,26 +124,46 @@ function Options() {
   );
 }
 
-interface Shown {
-  url: string;
-  size: number;
-  type: string;
-  ms: number;
-  width: number;
-  height: number;
-}
+/** The original, of which a click chooses the point that a crop keeps. A key chooses the middle. */
+const Focus = ({ url }: { url: string }) => (
+  <button
+    type="button"
+    class="focus-picture"
+    onClick={({ currentTarget, clientX, clientY, detail }) => {
+      const { left, top, width, height } = currentTarget.getBoundingClientRect();
+      const [x, y] = detail === 0 ? [0.5, 0.5] : [(clientX - left) / width, (clientY - top) / height];
+      setSearch({ gravity: `${x.toFixed(2)}x${y.toFixed(2)}` });
+    }}
+  >
+    <img src={url} alt="The original: a click sets the gravity to its point" />
+  </button>
+);
 
-const waitMs = 150;
+const formatOf = (type: string): string => type.replace("image/", "");
 
-function Result({ base, name }: { base: string; name: string }) {
-  const text = optionsText(useOptions());
+/** Why the picture has another format than the original. */
+const formatNote = (before: string, after: string, isAsked: boolean): string =>
+  before === after
+    ? "as the original"
+    : `the original is ${formatOf(before)}; ${isAsked ? "the options ask for" : "this browser shows"} ${formatOf(after)}`;
+
+/** The picture that the edge delivers, compared with the original. */
+function Result({ account, image }: { account: string; image: Image }) {
+  const base = baseOf(image);
+  const [variant] = useSearch("variant");
+  const options = optionsText(useOptions());
+  const text = variant || options;
   const url = `${base}${text || "public"}`;
-  const before = useDelivered(`${base}public`);
+  const before = useDelivered(`${imagePath(account, image.id)}/blob`, fromApi);
   const after = useDelivered(url);
+  const isAsked = variant === "" && /(^|,)(f|format)=(?!auto)/.test(options);
   const [code, setCode] = useState<"url" | "fetch" | "html">("url");
   const codes = {
     url,
-    fetch: `return fetch(${JSON.stringify(`${base}public`)}, {\n  cf: { image: ${JSON.stringify(Object.fromEntries(text.split(",").map((pair) => pair.split("=").map(decodeURIComponent))), null, 2).replaceAll("\n", "\n  ")} },\n});`,
+    fetch:
+      variant === ""
+        ? `return fetch(${JSON.stringify(`${base}public`)}, {\n  cf: { image: ${JSON.stringify(Object.fromEntries(text.split(",").map((pair) => pair.split("=").map(decodeURIComponent))), null, 2).replaceAll("\n", "\n  ")} },\n});`
+        : `return fetch(${JSON.stringify(url)});`,
     html: `<img src=${JSON.stringify(url)} width="${after.shown?.width ?? ""}" height="${after.shown?.height ?? ""}" alt="" loading="lazy">`,
   };
   return (
@@ -135,7 +180,7 @@ function Result({ base, name }: { base: string; name: string }) {
           note={
             before.shown &&
             after.shown &&
-            `${Math.round((after.shown.size / before.shown.size) * 100)} % of ${bytes(before.shown.size)}`
+            `${Math.round((after.shown.size / before.shown.size) * 100)} % of the original’s ${bytes(before.shown.size)}`
           }
         />
         <Figure
@@ -145,8 +190,8 @@ function Result({ base, name }: { base: string; name: string }) {
         />
         <Figure
           name="Format"
-          value={after.shown?.type.replace("image/", "") ?? "–"}
-          note={before.shown && `of ${before.shown.type.replace("image/", "")}`}
+          value={after.shown === undefined ? "–" : formatOf(after.shown.type)}
+          note={before.shown && after.shown && formatNote(before.shown.type, after.shown.type, isAsked)}
         />
         <Figure
           name="Time"
@@ -155,8 +200,9 @@ function Result({ base, name }: { base: string; name: string }) {
         />
       </div>
       <figure class="picture">
-        {after.shown && <img src={after.shown.url} alt={`${name} with ${text || "no options"}`} />}
+        {after.shown && <img src={after.shown.url} alt={`${image.filename} with ${text || "no options"}`} />}
       </figure>
+      {variant === "" && before.shown && <Focus url={before.shown.url} />}
       <Copyable text={url} />
       <Tabs
         label="As code"
@@ -172,39 +218,4 @@ function Result({ base, name }: { base: string; name: string }) {
       </Tabs>
     </div>
   );
-}
-
-/** A picture as the edge delivers it. The last one stays until the next one is loaded. */
-function useDelivered(url: string): { shown: Shown | undefined; fault: string | undefined } {
-  const [shown, setShown] = useState<Shown | undefined>(undefined);
-  const [fault, setFault] = useState<string | undefined>(undefined);
-  useEffect(() => {
-    const controller = new AbortController();
-    const show = async (): Promise<void> => {
-      try {
-        const next = await read(url, controller.signal);
-        setShown(next);
-        setFault(undefined);
-      } catch (error) {
-        if (!controller.signal.aborted) setFault((error as Error).message);
-      }
-    };
-    const timer = setTimeout(() => void show(), waitMs);
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [url]);
-  useEffect(() => () => URL.revokeObjectURL(shown?.url ?? ""), [shown]);
-  return { shown, fault };
-}
-
-async function read(url: string, signal: AbortSignal): Promise<Shown> {
-  const startedAt = performance.now();
-  const response = await fetch(url, { signal, headers: { accept: "image/avif,image/webp,*/*" } });
-  if (!response.ok) throw new Error((await response.text()) || `The edge answered ${response.status}`);
-  const blob = await response.blob();
-  const ms = performance.now() - startedAt;
-  const { width, height } = await createImageBitmap(blob);
-  return { url: URL.createObjectURL(blob), size: blob.size, type: blob.type, ms, width, height };
 }

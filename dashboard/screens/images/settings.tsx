@@ -277,8 +277,8 @@ function NewKey({ account, path, onClose }: { account: string; path: string; onC
         op: `PUT ${base}/keys/{signing_key_name}`,
         params: { account_id: account, signing_key_name: values.name },
       }}
-      submit="Make the key"
-      done="The key was made"
+      submit="Create the key"
+      done="The key was created"
       refusal={values.name === "" ? "give it a name" : undefined}
       invalidates={[path]}
       onClose={onClose}

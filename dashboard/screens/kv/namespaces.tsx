@@ -23,7 +23,9 @@ export default function Namespaces({ account }: ScreenProps) {
   const rows = useRows<Namespace>(`/accounts/${account}/storage/kv/namespaces?order=title`, 100);
   const [isAdding, setAdding] = useState(false);
   const refusal = useRefusal()(op);
-  useShortcuts([{ keys: "n", label: "New namespace", run: () => refusal === undefined && setAdding(true) }]);
+  useShortcuts([
+    { keys: "n", label: "New key-value namespace", run: () => refusal === undefined && setAdding(true) },
+  ]);
   const add = (
     <Button icon="plus" kind="primary" refusal={refusal} onPress={() => setAdding(true)}>
       New namespace
@@ -76,8 +78,8 @@ function NewNamespace({ account, onClose }: { account: string; onClose: () => vo
     <FormDialog<Namespace>
       title="New namespace"
       call={{ op, params: { account_id: account }, body: { title } }}
-      submit="Make the namespace"
-      done="The namespace was made"
+      submit="Create the namespace"
+      done="The namespace was created"
       invalidates={[`/accounts/${account}/storage/kv/namespaces`]}
       onClose={onClose}
       onDone={({ id }) => navigate(`/${account}/kv/${id}`)}

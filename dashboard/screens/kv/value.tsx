@@ -8,7 +8,7 @@ import { Confirm } from "../../parts/confirm.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { ActionForm, Field, TextField, useForm } from "../../parts/form.tsx";
 import { Notice } from "../../parts/layout.tsx";
-import { Bars, Failure } from "../../parts/states.tsx";
+import { Loaded } from "../../parts/states.tsx";
 import { shownBytesMax, useStored, type Stored } from "./stored.ts";
 
 const path = "/accounts/{account_id}/storage/kv/namespaces/{namespace_id}/values/{key_name}";
@@ -31,7 +31,7 @@ export const NewValue = (props: ValueProps) => (
 export function StoredValue({ name, ...props }: ValueProps & { name: string }) {
   const [isAsked, setAsked] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
-  const { data: stored, failure } = useStored(props.account, props.namespace, name, isAsked);
+  const of = useStored(props.account, props.namespace, name, isAsked);
   const refusal = useRefusal()(`DELETE ${path}`);
   if (isDeleting)
     return (
@@ -51,30 +51,28 @@ export function StoredValue({ name, ...props }: ValueProps & { name: string }) {
     );
   return (
     <Dialog title={name} kind="side" onClose={props.onClose}>
-      {failure !== undefined ? (
-        <Failure failure={failure} />
-      ) : stored === undefined ? (
-        <Bars />
-      ) : (
-        <div class="stack">
-          <div class="row">
-            <span class="faint">{bytes(stored.blob.size)}</span>
-            <Button icon="download" onPress={() => download(stored.blob, name)}>
-              Download
-            </Button>
-            <Button icon="trash" kind="bad" refusal={refusal} onPress={() => setDeleting(true)}>
-              Delete
-            </Button>
+      <Loaded of={of}>
+        {(stored) => (
+          <div class="stack">
+            <div class="row">
+              <span class="faint">{bytes(stored.blob.size)}</span>
+              <Button icon="download" onPress={() => download(stored.blob, name)}>
+                Download
+              </Button>
+              <Button icon="trash" kind="bad" refusal={refusal} onPress={() => setDeleting(true)}>
+                Delete
+              </Button>
+            </div>
+            {stored.text === undefined && stored.hex === undefined && (
+              <Notice actions={<Button onPress={() => setAsked(true)}>Show it</Button>}>
+                The value is longer than {bytes(shownBytesMax)}.
+              </Notice>
+            )}
+            {stored.hex !== undefined && <Code text={stored.hex} label="The first bytes" />}
+            <ValueForm key={String(isAsked)} {...props} name={name} stored={stored} />
           </div>
-          {stored.text === undefined && stored.hex === undefined && (
-            <Notice actions={<Button onPress={() => setAsked(true)}>Show it</Button>}>
-              The value is longer than {bytes(shownBytesMax)}.
-            </Notice>
-          )}
-          {stored.hex !== undefined && <Code text={stored.hex} label="The first bytes" />}
-          <ValueForm key={String(isAsked)} {...props} name={name} stored={stored} />
-        </div>
-      )}
+        )}
+      </Loaded>
     </Dialog>
   );
 }

@@ -125,6 +125,7 @@ const columns: Column<Received>[] = [
     key: "name",
     title: "Event",
     width: "minmax(140px, 2fr)",
+    isBelow: true,
     cell: ({ run }) => <code>{titleOf(run)}</code>,
   },
   {

@@ -39,7 +39,7 @@ export function useTail(call: Call, filter: RunFilter): LiveTail {
   useEffect(() => {
     setConnection((before) => (before.state === "lost" ? before : opening));
     return follow(call, {
-      tell(text) {
+      receive(text) {
         ring.add(text);
         paint();
       },
@@ -60,13 +60,13 @@ export function useTail(call: Call, filter: RunFilter): LiveTail {
 }
 
 interface Follower {
-  tell: (text: string) => void;
+  receive: (text: string) => void;
   change: (connection: Connection) => void;
   again: () => void;
 }
 
 /** Makes a tail and reads it. The result ends it. */
-function follow(call: Call, { tell, change, again }: Follower): () => void {
+function follow(call: Call, { receive, change, again }: Follower): () => void {
   const controller = new AbortController();
   const { signal } = controller;
   const lose = (): void => {
@@ -82,7 +82,7 @@ function follow(call: Call, { tell, change, again }: Follower): () => void {
       signal.addEventListener("abort", () => socket.close());
       socket.addEventListener("open", () => change({ state: "open", lostAt: undefined, failure: undefined }));
       socket.addEventListener("message", ({ data }) => {
-        if (!signal.aborted) tell(data as string);
+        if (!signal.aborted) receive(data as string);
       });
       socket.addEventListener("close", lose);
     },

@@ -8,6 +8,7 @@ import { Card, Copyable, Figure, Page, State, Time } from "../../parts/layout.ts
 import { Empty, Loaded } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
+import { LastChanges } from "./changes.tsx";
 import { InstallationFigures } from "./figures.tsx";
 import { ZoneState } from "../../shell/zone-frame.tsx";
 
@@ -19,11 +20,12 @@ interface Node {
   started_on: string;
   seen_on: string;
   change_seq: number | null;
+  object_shards: number | null;
 }
 
 const commands = (base: string, account: string): string => `export CLOUDFLARE_BASE_URL=${base}/client/v4
 export CLOUDFLARE_ACCOUNT_ID=${account}
-export CLOUDFLARE_API_TOKEN=…   # make one on the Tokens screen
+export CLOUDFLARE_API_TOKEN=…   # create one on the Tokens screen
 curl -H "Authorization: Bearer $CLOUDFLARE_API_TOKEN" "$CLOUDFLARE_BASE_URL/zones"`;
 
 /** The account's resources, the nodes, and the last changes. */
@@ -36,6 +38,7 @@ export default function Overview({ account }: ScreenProps) {
         {isAllowed("account_settings:read", scope) && <InstallationFigures account={account} />}
         <div class="cards wide">
           <Zones account={account} />
+          {isAllowed("account_settings:read", scope) && <LastChanges account={account} />}
           {isAllowed("account_settings:read", scope) && <Nodes account={account} />}
         </div>
         <Card title="From the command line">
@@ -74,9 +77,9 @@ function Figures({ account }: { account: string }) {
     <div class="figures">
       {figure("Zones", zones.info.total_count, "zones")}
       {figure("DNS records", records.data?.record_usage)}
-      {figure("Scripts", scripts.data?.length)}
-      {figure("Queues", queues.info.total_count ?? queues.data?.length)}
-      {figure("Key-value namespaces", spaces.info.total_count ?? spaces.data?.length)}
+      {figure("Scripts", scripts.data?.length, "scripts")}
+      {figure("Queues", queues.info.total_count ?? queues.data?.length, "queues")}
+      {figure("Key-value namespaces", spaces.info.total_count ?? spaces.data?.length, "kv")}
     </div>
   );
 }
@@ -140,6 +143,7 @@ function Nodes({ account }: { account: string }) {
               },
               { title: "Version", isExtra: true, cell: ({ version }) => version },
               { title: "Started", isExtra: true, cell: ({ started_on }) => <Time at={started_on} /> },
+              ...(list.some(({ object_shards }) => object_shards !== null) ? [shards] : []),
             ]}
           />
         )}
@@ -147,3 +151,10 @@ function Nodes({ account }: { account: string }) {
     </Card>
   );
 }
+
+/** Where nodes divide the Durable Objects and the databases. */
+const shards = {
+  title: "Object shards",
+  isExtra: true,
+  cell: ({ object_shards }: Node) => count(object_shards ?? 0),
+};

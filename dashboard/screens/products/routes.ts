@@ -5,6 +5,7 @@ export const productRoutes: readonly Route[] = [
   {
     pattern: "/:account/scripts",
     title: "Scripts",
+    makes: "New script",
     needs: "workers_scripts:read",
     menu: { icon: "scripts", group: "products" },
     keys: "g s",
@@ -20,6 +21,7 @@ export const productRoutes: readonly Route[] = [
   {
     pattern: "/:account/dispatch",
     title: "Dispatch",
+    makes: "New dispatch namespace",
     needs: "workers_scripts:read",
     menu: { icon: "dispatch", group: "products" },
     keys: "g c",
@@ -64,6 +66,7 @@ export const productRoutes: readonly Route[] = [
   {
     pattern: "/:account/queues",
     title: "Queues",
+    makes: "New queue",
     needs: "queues:read",
     menu: { icon: "queues", group: "products" },
     keys: "g q",
@@ -79,6 +82,7 @@ export const productRoutes: readonly Route[] = [
   {
     pattern: "/:account/kv",
     title: "Key-value",
+    makes: "New key-value namespace",
     needs: "workers_kv:read",
     menu: { icon: "kv", group: "products" },
     keys: "g k",
@@ -94,6 +98,7 @@ export const productRoutes: readonly Route[] = [
   {
     pattern: "/:account/d1",
     title: "D1 databases",
+    makes: "New database",
     needs: "d1:read",
     menu: { icon: "database", group: "products" },
     keys: "g d",

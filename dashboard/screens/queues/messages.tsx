@@ -1,35 +1,61 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { AsCode } from "../../code/as-code.tsx";
 import { useAction } from "../../core/action.ts";
+import { clockOf } from "../../core/format.ts";
 import { useRefusal } from "../../core/permissions.ts";
 import { Button } from "../../parts/button.tsx";
 import { Card, Time } from "../../parts/layout.tsx";
 import { Failure } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
-import { bodyOf, type PeekedMessage, type Queue } from "./queue-types.ts";
+import { bodyOf, type Backlog, type PeekedMessage, type Queue } from "./queue-types.ts";
 
 const op = "POST /accounts/{account_id}/queues/{queue_id}/messages/peek";
 const shownMax = 100;
 const bodyCharactersMax = 500;
 
-/** The first messages of a queue. Peeking takes no message away from the consumer. */
-export function MessagesCard({ account, queue }: { account: string; queue: Queue }) {
-  const [messages, setMessages] = useState<readonly PeekedMessage[] | undefined>(undefined);
+interface MessagesProps {
+  account: string;
+  queue: Queue;
+  backlog: Backlog | undefined;
+}
+
+/** A look into the queue. */
+interface Look {
+  messages: readonly PeekedMessage[];
+  at: number;
+  /** The backlog at that time. */
+  state: string;
+}
+
+/**
+ * The first messages of a queue. Peeking takes no message away from the consumer. The list follows a queue without a
+ * consumer, where rows only join at its end. Others change all the time: the list stays, with its time.
+ */
+export function MessagesCard({ account, queue, backlog }: MessagesProps) {
+  const [look, setLook] = useState<Look | undefined>(undefined);
+  const messages = look?.messages;
   const action = useAction();
   const call = {
     op,
     params: { account_id: account, queue_id: queue.queue_id },
     body: { batch_size: shownMax },
   };
+  const state = JSON.stringify(backlog);
   const peek = async (): Promise<void> => {
     const answer = await action.run<{ messages: PeekedMessage[] }>(call);
-    if (answer !== undefined) setMessages(answer.result.messages);
+    if (answer !== undefined) setLook({ messages: answer.result.messages, at: Date.now(), state });
   };
+  const isOld = look !== undefined && look.state !== state;
+  const follows = queue.consumers.length === 0;
+  useEffect(() => {
+    if (isOld && follows && action.failure === undefined) void peek();
+  }, [state]);
   return (
     <Card
       title="Messages"
       actions={
         <>
+          {isOld && !follows && <span class="faint">as of {clockOf(look.at)}; the queue has changed</span>}
           <AsCode call={call} />
           <Button icon="search" refusal={useRefusal()(op)} isBusy={action.isBusy} onPress={() => void peek()}>
             Peek

@@ -33,6 +33,8 @@ export interface Backlog {
 
 export interface PeekedMessage {
   id: string;
+  /** Names the message in a purge. */
+  ref: string;
   /** Text is unchanged; other types are in base64. */
   body: string;
   attempts: number;

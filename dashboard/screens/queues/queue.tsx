@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import { AsCode } from "../../code/as-code.tsx";
 import { useAction } from "../../core/action.ts";
-import { useGet } from "../../core/cache.ts";
-import { bytes, count } from "../../core/format.ts";
+import { useGet, type Query } from "../../core/cache.ts";
+import { bytes, count, span } from "../../core/format.ts";
 import { useShortcuts } from "../../core/keys.ts";
 import { useRefusal } from "../../core/permissions.ts";
 import { href, navigate } from "../../core/router.ts";
@@ -11,9 +11,10 @@ import { Confirm } from "../../parts/confirm.tsx";
 import { Switch } from "../../parts/form.tsx";
 import { Card, Figure, Page, Time } from "../../parts/layout.tsx";
 import { Menu } from "../../parts/menu.tsx";
-import { Empty, Loaded } from "../../parts/states.tsx";
+import { Loaded } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
+import { DeadLetters } from "./dead-letters.tsx";
 import { MessagesCard } from "./messages.tsx";
 import type { Backlog, Consumer, Queue } from "./queue-types.ts";
 import { SendDialog } from "./send.tsx";
@@ -33,6 +34,7 @@ export default function QueueScreen({ account, params }: ScreenProps) {
 function Content({ account, queue }: { account: string; queue: Queue }) {
   const path = `/accounts/${account}/queues/${queue.queue_id}`;
   const params = { account_id: account, queue_id: queue.queue_id };
+  const backlog = useGet<Backlog>(`${path}/metrics`, { everyMs: 2000 });
   const [open, setOpen] = useState<Open>(undefined);
   const refusal = useRefusal();
   const edit = refusal(`POST ${one}/messages`);
@@ -70,10 +72,11 @@ function Content({ account, queue }: { account: string; queue: Queue }) {
       }
     >
       <div class="stack">
-        <Depth path={path} />
+        <Depth backlog={backlog} />
         <Delivery queue={queue} params={params} path={path} />
         <Consumers account={account} queue={queue} />
-        <MessagesCard account={account} queue={queue} />
+        <DeadLetters account={account} queue={queue} backlog={backlog.data} />
+        <MessagesCard account={account} queue={queue} backlog={backlog.data} />
       </div>
       {open === "send" && <SendDialog account={account} queue={queue} onClose={close} />}
       {open === "purge" && (
@@ -107,8 +110,7 @@ function Content({ account, queue }: { account: string; queue: Queue }) {
   );
 }
 
-function Depth({ path }: { path: string }) {
-  const backlog = useGet<Backlog>(`${path}/metrics`, { everyMs: 2000 });
+function Depth({ backlog }: { backlog: Query<Backlog> }) {
   return (
     <Loaded of={backlog} rows={2}>
       {(data) => (
@@ -137,6 +139,12 @@ function Delivery({
   path: string;
 }) {
   const { delivery_paused: isPaused, delivery_delay: delay, message_retention_period: kept } = queue.settings;
+  const when =
+    queue.consumers.length === 0
+      ? "wait until a consumer is added"
+      : delay === 0
+        ? "are delivered at once"
+        : `wait ${span(delay)} before they are delivered`;
   const op = `PATCH ${one}`;
   const action = useAction({ done: "The delivery was changed", invalidates: [path], tellsFailure: true });
   const call = (paused: boolean) => ({ op, params, body: { settings: { delivery_paused: paused } } });
@@ -145,7 +153,7 @@ function Delivery({
       <div class="setting">
         <Switch
           label="Delivery to the consumer"
-          hint={`Messages wait ${count(delay)} s before they are delivered, and are kept for ${count(kept)} s.`}
+          hint={`Messages ${when}, and are kept for ${span(kept)}.`}
           isOn={!isPaused}
           refusal={useRefusal()(op)}
           onChange={(on) => void action.run(call(!on))}
@@ -161,12 +169,10 @@ const scriptOf = ({ script_name, script }: Consumer): string | undefined => scri
 const Consumers = ({ account, queue }: { account: string; queue: Queue }) => (
   <Card title="Consumers">
     {queue.consumers.length === 0 ? (
-      <Empty icon="queues" title="No consumer">
-        <p>
-          Messages wait until a script consumes them, or a client pulls them.{" "}
-          <code>wrangler queues consumer add</code> adds one.
-        </p>
-      </Empty>
+      <p>
+        The queue has none. A script or a client that pulls can be one:{" "}
+        <code>wrangler queues consumer add {queue.queue_name}</code> adds a script.
+      </p>
     ) : (
       <Table
         label="Consumers"
@@ -189,7 +195,12 @@ const Consumers = ({ account, queue }: { account: string; queue: Queue }) => (
           { title: "Retries", isNumber: true, cell: ({ settings }) => settings.max_retries },
           {
             title: "Dead letters go to",
-            cell: ({ dead_letter_queue }) => dead_letter_queue || <span class="faint">nowhere</span>,
+            cell: ({ dead_letter_queue: name }) =>
+              name === "" ? (
+                <span class="faint">nowhere</span>
+              ) : (
+                <a href={href(`/${account}/queues?name=${encodeURIComponent(name)}`)}>{name}</a>
+              ),
           },
         ]}
       />

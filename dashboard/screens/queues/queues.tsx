@@ -1,4 +1,6 @@
 import { useState } from "preact/hooks";
+import { useGet } from "../../core/cache.ts";
+import { count, timeOf } from "../../core/format.ts";
 import { useShortcuts } from "../../core/keys.ts";
 import { useRows } from "../../core/pages.ts";
 import { useRefusal } from "../../core/permissions.ts";
@@ -11,9 +13,22 @@ import { Grid, type Column } from "../../parts/grid.tsx";
 import { Page, State, Time } from "../../parts/layout.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
-import type { Queue } from "./queue-types.ts";
+import type { Backlog, Queue } from "./queue-types.ts";
 
 const op = "POST /accounts/{account_id}/queues";
+/** Only the queues in view are asked, one call each. */
+const backlogEveryMs = 15_000;
+
+/** The messages that wait in a queue, and the age of the oldest on hover. */
+function Waiting({ account, queue }: { account: string; queue: string }) {
+  const path = `/accounts/${account}/queues/${queue}/metrics`;
+  const { data, failure } = useGet<Backlog>(path, { everyMs: backlogEveryMs });
+  if (data === undefined) return <span class="faint">{failure === undefined ? "…" : "–"}</span>;
+  const { backlog_count: messages, oldest_message_timestamp_ms: oldest } = data;
+  return (
+    <span title={messages === 0 ? undefined : `The oldest is from ${timeOf(oldest)}`}>{count(messages)}</span>
+  );
+}
 
 const columnsOf = (account: string): Column<Queue>[] => [
   {
@@ -30,6 +45,13 @@ const columnsOf = (account: string): Column<Queue>[] => [
       settings.delivery_paused ? <State tone="warn">paused</State> : <State tone="ok">on</State>,
   },
   {
+    key: "waiting",
+    title: "Waiting",
+    width: "96px",
+    isNumber: true,
+    cell: ({ queue_id }) => <Waiting account={account} queue={queue_id} />,
+  },
+  {
     key: "producers",
     title: "Producers",
     width: "96px",
@@ -42,6 +64,7 @@ const columnsOf = (account: string): Column<Queue>[] => [
     title: "Consumers",
     width: "96px",
     isNumber: true,
+    isExtra: true,
     cell: ({ consumers_total_count }) => consumers_total_count,
   },
   {
@@ -106,8 +129,8 @@ function NewQueue({ account, onClose }: { account: string; onClose: () => void }
     <FormDialog<Queue>
       title="New queue"
       call={{ op, params: { account_id: account }, body: { queue_name: name } }}
-      submit="Make the queue"
-      done="The queue was made"
+      submit="Create the queue"
+      done="The queue was created"
       invalidates={[`/accounts/${account}/queues`]}
       onClose={onClose}
       onDone={({ queue_id }) => navigate(`/${account}/queues/${queue_id}`)}

@@ -1,13 +1,14 @@
 import { useState } from "preact/hooks";
 import { Code as CodeText } from "../../code/as-code.tsx";
 import { bytes, plural } from "../../core/format.ts";
+import { onlyAt } from "../../core/client.ts";
 import { useRefusal } from "../../core/permissions.ts";
 import { useSearch } from "../../core/router.ts";
 import { Button } from "../../parts/button.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { ActionForm, SelectField, TextField } from "../../parts/form.tsx";
 import { Notice } from "../../parts/layout.tsx";
-import { Bars, Failure } from "../../parts/states.tsx";
+import { Loaded } from "../../parts/states.tsx";
 import { formOf, refusalOf, type FolderCode } from "./folder.ts";
 import { FolderField } from "./folder-field.tsx";
 import { uploadOf, useCode, type Code } from "./modules.ts";
@@ -20,11 +21,9 @@ interface TabProps {
 /** The modules of a version. Those of the newest one can be edited as text. */
 export function CodeTab({ place }: TabProps) {
   const [version, setVersion] = useSearch("version");
-  const { data: code, failure, at, reload } = useCode(place, version);
+  const code = useCode(place.code, version);
   const [isReplacing, setReplacing] = useState(false);
   const refusal = useRefusal()(`PUT ${place.one}/content`);
-  if (failure !== undefined) return <Failure failure={failure} onRetry={reload} />;
-  if (code === undefined) return <Bars rows={10} />;
   return (
     <div class="stack">
       {version !== "" && (
@@ -40,31 +39,49 @@ export function CodeTab({ place }: TabProps) {
           </Button>
         </div>
       )}
-      <Editor
-        key={`${version} ${at}`}
-        place={place}
-        code={code}
-        isReadOnly={version !== ""}
-        onDone={reload}
-      />
-      {isReplacing && <Replace place={place} onDone={reload} onClose={() => setReplacing(false)} />}
+      <Loaded of={code} rows={10}>
+        {(data) => (
+          <Editor
+            key={`${version} ${code.at}`}
+            place={place}
+            code={data}
+            isReadOnly={version !== ""}
+            onDone={code.reload}
+          />
+        )}
+      </Loaded>
+      {isReplacing && code.data && (
+        <Replace
+          place={place}
+          etag={code.data.etag}
+          onDone={code.reload}
+          onClose={() => setReplacing(false)}
+        />
+      )}
     </div>
   );
 }
 
 interface ReplaceProps extends TabProps {
+  etag: string | undefined;
   onDone: () => void;
   onClose: () => void;
 }
 
 /** Uploads the modules of a folder in place of all modules. */
-function Replace({ place, onDone, onClose }: ReplaceProps) {
+function Replace({ place, etag, onDone, onClose }: ReplaceProps) {
   const [folder, setFolder] = useState<FolderCode>();
   const body = formOf({ main_module: folder?.main ?? "" }, folder?.modules ?? []);
+  const overwrite = { op: `PUT ${place.one}/content`, params: place.params, body };
+  const takeTheirs = (): void => {
+    onClose();
+    onDone();
+  };
   return (
     <FormDialog
       title={`Replace the code of ${place.name}`}
-      call={{ op: `PUT ${place.one}/content`, params: place.params, body }}
+      call={onlyAt(etag, overwrite)}
+      conflict={{ onTakeTheirs: takeTheirs, overwrite }}
       submit="Upload and deploy"
       done="The code was uploaded, and runs"
       refusal={refusalOf(folder)}
@@ -118,42 +135,44 @@ function Editor({ place, code, isReadOnly, onDone }: EditorProps) {
       <>
         {choice}
         {binary}
-        {text !== undefined && <CodeText text={text} label={chosen} />}
+        {text !== undefined && <CodeText text={text} label={chosen} isFile />}
       </>
     );
+  const overwrite = { op: `PUT ${place.one}/content`, params: place.params, body: uploadOf(code, texts) };
   return (
-    <ActionForm
-      call={{
-        op: `PUT ${place.one}/content`,
-        params: place.params,
-        body: uploadOf(code, texts),
-      }}
-      submit="Upload and deploy"
-      done="The code was uploaded, and runs"
-      refusal={changed.length === 0 ? "nothing is changed" : undefined}
-      invalidates={[place.path, place.list]}
-      onDone={onDone}
-    >
-      {() => (
-        <>
-          {choice}
-          {binary}
-          {text !== undefined && (
-            <TextField
-              label={chosen}
-              value={text}
-              onChange={(value) => setTexts({ ...texts, [chosen]: value })}
-              rows={26}
-              isMono
-              hint={
-                changed.length === 0
-                  ? "Settings and bindings stay as they are."
-                  : `${plural(changed.length, "module")} changed. Settings and bindings stay as they are.`
-              }
-            />
-          )}
-        </>
-      )}
-    </ActionForm>
+    <>
+      {/* Outside of the form, whose input is held until it is saved. */}
+      {choice}
+      <ActionForm
+        call={onlyAt(code.etag, overwrite)}
+        conflict={{ onTakeTheirs: onDone, overwrite }}
+        submit="Upload and deploy"
+        done="The code was uploaded, and runs"
+        refusal={changed.length === 0 ? "nothing is changed" : undefined}
+        invalidates={[place.path, place.list]}
+        onDone={onDone}
+      >
+        {() => (
+          <>
+            {binary}
+            {text !== undefined && (
+              <TextField
+                label={chosen}
+                value={text}
+                onChange={(value) => setTexts({ ...texts, [chosen]: value })}
+                rows={26}
+                isMono
+                isFile
+                hint={
+                  changed.length === 0
+                    ? "Settings and bindings stay as they are."
+                    : `${plural(changed.length, "module")} changed. Settings and bindings stay as they are.`
+                }
+              />
+            )}
+          </>
+        )}
+      </ActionForm>
+    </>
   );
 }

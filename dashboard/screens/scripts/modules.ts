@@ -1,7 +1,6 @@
 import { useAsync } from "../../core/async.ts";
 import type { Query } from "../../core/cache.ts";
 import { answerOf, send } from "../../core/client.ts";
-import type { ScriptPlace } from "./script.ts";
 
 /** A module of a script. One that is not text has no `text`. */
 export interface Module {
@@ -13,11 +12,14 @@ export interface Module {
 export interface Code {
   main: string;
   modules: Module[];
+  /** The tag of this code, for If-Match. */
+  etag: string | undefined;
 }
 
 const isText = (type: string): boolean => /javascript|json|text|python/.test(type);
 
-async function readCode(path: string, version: string, signal: AbortSignal): Promise<Code> {
+/** Reads the modules of a version over the API. An empty `version` is the one that runs now. */
+export async function readCode(path: string, version: string, signal: AbortSignal): Promise<Code> {
   const query = version === "" ? "" : `?version=${encodeURIComponent(version)}`;
   const response = await send(`${path}${query}`, { signal });
   if (!response.ok) await answerOf(response);
@@ -27,12 +29,12 @@ async function readCode(path: string, version: string, signal: AbortSignal): Pro
     const file = typeof value === "string" ? new File([value], part, { type: "text/plain" }) : value;
     return { name: part, file, text: isText(file.type) ? await file.text() : undefined };
   });
-  return { main, modules: await Promise.all(modules) };
+  return { main, modules: await Promise.all(modules), etag: response.headers.get("etag") ?? undefined };
 }
 
-/** The code of a version; an empty `version` is the one that runs now. */
-export const useCode = ({ code }: ScriptPlace, version: string): Query<Code> =>
-  useAsync(`${code} ${version}`, (signal) => readCode(code, version, signal));
+/** The code of a script or snippet at a path. An empty `version` is the one that runs now. No path: no call. */
+export const useCode = (path: string | undefined, version = ""): Query<Code> =>
+  useAsync(path && `${path} ${version}`, (signal) => readCode(path!, version, signal));
 
 /** The form of an upload: the modules as they were, with new text in some. */
 export function uploadOf(code: Code, texts: Readonly<Record<string, string>>): FormData {

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { useGet } from "../../core/cache.ts";
+import { onlyAt } from "../../core/client.ts";
 import { count } from "../../core/format.ts";
 import { ActionForm, TextField } from "../../parts/form.tsx";
 import { Card, State, Time } from "../../parts/layout.tsx";
@@ -21,6 +22,10 @@ interface Schedule {
 export function Schedules({ place }: TabProps) {
   const path = `${place.path}/schedules`;
   const schedules = useGet<{ schedules: Schedule[] }>(path);
+  // The state that the person edits: what is read meanwhile does not replace their lines.
+  const [edited, setEdited] = useState<Edited | undefined>(undefined);
+  const read: Edited = { list: schedules.data?.schedules ?? [], etag: schedules.etag };
+  const shown = edited ?? read;
   return (
     <Loaded of={schedules}>
       {({ schedules: list }) => (
@@ -47,38 +52,68 @@ export function Schedules({ place }: TabProps) {
               ]}
             />
           )}
-          <Lines key={list.map(({ cron }) => cron).join("\n")} place={place} list={list} path={path} />
+          <Lines
+            key={shown.list.map(({ cron }) => cron).join("\n")}
+            place={place}
+            list={shown.list}
+            etag={shown.etag}
+            onEdit={() => setEdited(shown)}
+            onDone={() => setEdited(undefined)}
+            onTakeTheirs={() => {
+              setEdited(undefined);
+              schedules.reload();
+            }}
+            path={path}
+          />
         </div>
       )}
     </Loaded>
   );
 }
 
-function Lines({ place, list, path }: TabProps & { list: readonly Schedule[]; path: string }) {
+interface Edited {
+  list: readonly Schedule[];
+  etag: string | undefined;
+}
+
+interface LinesProps extends TabProps, Edited {
+  onEdit: () => void;
+  onDone: () => void;
+  onTakeTheirs: () => void;
+  path: string;
+}
+
+function Lines({ place, list, etag, onEdit, onDone, onTakeTheirs, path }: LinesProps) {
   const before = list.map(({ cron }) => cron).join("\n");
   const [text, setText] = useState(before);
   const crons = text
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "");
+  const overwrite = {
+    op: `PUT ${place.one}/schedules`,
+    params: place.params,
+    body: crons.map((cron) => ({ cron })),
+  };
   return (
     <Card>
       <ActionForm
-        call={{
-          op: `PUT ${place.one}/schedules`,
-          params: place.params,
-          body: crons.map((cron) => ({ cron })),
-        }}
+        call={onlyAt(etag, overwrite)}
+        conflict={{ onTakeTheirs, overwrite }}
         submit="Save"
         done="The schedules were saved"
         refusal={text === before ? "nothing is changed" : undefined}
         invalidates={[path]}
+        onDone={onDone}
       >
         {() => (
           <TextField
             label="Schedules"
             value={text}
-            onChange={setText}
+            onChange={(value) => {
+              onEdit();
+              setText(value);
+            }}
             rows={4}
             isMono
             hint="One in each line, in UTC: minute, hour, day of the month, month, day of the week. 0 6 * * * is six o'clock each day."

@@ -90,7 +90,13 @@ export default function Scripts({ account }: ScreenProps) {
           );
         }}
       </Loaded>
-      {isAdding && <NewScript account={account} onClose={() => setAdding(false)} />}
+      {isAdding && (
+        <NewScript
+          account={account}
+          names={scripts.data?.map(({ id }) => id) ?? []}
+          onClose={() => setAdding(false)}
+        />
+      )}
     </Page>
   );
 }
@@ -108,7 +114,14 @@ const sources = [
   { key: "folder", name: "From a folder" },
 ] as const;
 
-function NewScript({ account, onClose }: { account: string; onClose: () => void }) {
+interface NewScriptProps {
+  account: string;
+  /** Of other scripts, whose code an upload would replace. */
+  names: readonly string[];
+  onClose: () => void;
+}
+
+function NewScript({ account, names, onClose }: NewScriptProps) {
   const { values, set } = useForm({ name: "", date: new Date().toISOString().slice(0, 10), code: first });
   const [source, setSource] = useState<"text" | "folder">("text");
   const [folder, setFolder] = useState<FolderCode>();
@@ -116,6 +129,8 @@ function NewScript({ account, onClose }: { account: string; onClose: () => void 
   const code = source === "text" ? { main: "index.js", modules: [typed] } : folder;
   const metadata = { main_module: code?.main ?? "", compatibility_date: values.date };
   const body = formOf(metadata, code?.modules ?? []);
+  const unnamed = values.name === "" ? "give it a name" : undefined;
+  const taken = names.includes(values.name) ? "another script has this name" : undefined;
   return (
     <FormDialog<{ id: string }>
       title="New script"
@@ -123,7 +138,7 @@ function NewScript({ account, onClose }: { account: string; onClose: () => void 
       call={{ op: `PUT ${one}`, params: { account_id: account, script_name: values.name }, body }}
       submit="Upload"
       done="The script was uploaded"
-      refusal={values.name === "" ? "give it a name" : source === "folder" ? refusalOf(folder) : undefined}
+      refusal={unnamed ?? taken ?? (source === "folder" ? refusalOf(folder) : undefined)}
       invalidates={[`/accounts/${account}/workers/scripts`]}
       onClose={onClose}
       onDone={(script) => navigate(addressOf(account, script))}

@@ -1,14 +1,15 @@
 import { useState } from "preact/hooks";
-import { useGet } from "../../core/cache.ts";
+import { useGet, type Query } from "../../core/cache.ts";
 import { useRefusal } from "../../core/permissions.ts";
-import { setSearch } from "../../core/router.ts";
+import { setSearch, useSearch } from "../../core/router.ts";
 import { Button } from "../../parts/button.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { TextField } from "../../parts/form.tsx";
 import { Card, State, Time } from "../../parts/layout.tsx";
-import { Menu } from "../../parts/menu.tsx";
+import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { Loaded } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
+import { Difference } from "./difference.tsx";
 import { one, shortId, type Deployment, type Version, type ScriptPlace } from "./script.ts";
 
 interface TabProps {
@@ -18,15 +19,26 @@ interface TabProps {
 const op = `POST ${one}/deployments`;
 const messageOf = (annotations: Record<string, string>): string => annotations["workers/message"] ?? "";
 
-/** The versions of a script with their shares of the requests, and the deployments before. */
+/** The versions of a script, or the difference of two of them if the address names them. */
 export function Versions({ place }: TabProps) {
+  const [from] = useSearch("from");
+  const [to] = useSearch("to");
+  const versions = useGet<{ items: Version[] }>(`${place.path}/versions?per_page=50`);
+  if (from === "" || to === "") return <List place={place} versions={versions} />;
+  return <Difference place={place} from={from} to={to} versions={versions.data?.items ?? []} />;
+}
+
+interface ListProps extends TabProps {
+  versions: Query<{ items: Version[] }>;
+}
+
+/** The versions of a script with their shares of the requests, and the deployments before. */
+function List({ place, versions }: ListProps) {
   const path = place.path;
-  const versions = useGet<{ items: Version[] }>(`${path}/versions?per_page=50`);
   const deployments = useGet<{ deployments: Deployment[] }>(`${path}/deployments?per_page=25`);
-  const [chosen, setChosen] = useState<Version | undefined>(undefined);
+  const [chosen, setChosen] = useState<{ version: Version; isBack: boolean } | undefined>(undefined);
   const refusal = useRefusal()(op);
   const current = deployments.data?.deployments[0];
-  const earlier = deployments.data?.deployments[1]?.versions[0]?.version_id;
   const shareOf = (id: string): number | undefined =>
     current?.versions.find(({ version_id }) => version_id === id)?.percentage;
   return (
@@ -37,9 +49,9 @@ export function Versions({ place }: TabProps) {
             title="Versions"
             actions={
               <RollBack
-                to={items.find(({ id }) => id === earlier && shareOf(id) !== 100)}
+                to={earlierOf(items, deployments.data?.deployments ?? [])}
                 refusal={refusal}
-                onPress={setChosen}
+                onPress={(version) => setChosen({ version, isBack: true })}
               />
             }
           >
@@ -50,7 +62,9 @@ export function Versions({ place }: TabProps) {
               columns={[
                 {
                   title: "Version",
-                  cell: ({ id, number }) => <code title={id}>{`${number} · ${shortId(id)}`}</code>,
+                  cell: ({ id, number }) => (
+                    <code class="nowrap" title={id}>{`${number} · ${shortId(id)}`}</code>
+                  ),
                 },
                 {
                   title: "Requests",
@@ -80,11 +94,12 @@ export function Versions({ place }: TabProps) {
                       icon: "code",
                       onSelect: () => setSearch({ tab: "", version: version.id }, false),
                     },
+                    comparing(version, items),
                     {
                       label: "Deploy",
                       icon: "upload",
                       refusal: refusal ?? (shareOf(version.id) === 100 ? "it has all requests" : undefined),
-                      onSelect: () => setChosen(version),
+                      onSelect: () => setChosen({ version, isBack: false }),
                     },
                   ]}
                 />
@@ -93,16 +108,40 @@ export function Versions({ place }: TabProps) {
           </Card>
         )}
       </Loaded>
-      <Loaded of={deployments}>{(data) => <Deployments list={data.deployments} />}</Loaded>
+      <Loaded of={deployments}>
+        {(data) => <Deployments list={data.deployments} versions={versions.data?.items ?? []} />}
+      </Loaded>
       {chosen !== undefined && (
-        <Deploy place={place} version={chosen} current={current} onClose={() => setChosen(undefined)} />
+        <Deploy place={place} {...chosen} current={current} onClose={() => setChosen(undefined)} />
       )}
     </div>
   );
 }
 
+/** The action that compares a version with the one before it, or the first one with the newest. */
+function comparing(version: Version, versions: readonly Version[]): MenuItem {
+  const older = versions.find(({ number }) => number < version.number);
+  const [from, to] = older === undefined ? [version, versions[0]!] : [older, version];
+  const other = older ?? to;
+  return {
+    label: other === version ? "Compare" : `Compare with version ${other.number}`,
+    icon: "copy",
+    refusal: other === version ? "there is no other version" : undefined,
+    onSelect: () => setSearch({ from: from.id, to: to.id }, false),
+  };
+}
+
+/** The version deployed last of those that are older than all that run now: after a roll back, not the one left. */
+function earlierOf(versions: readonly Version[], deployments: readonly Deployment[]): Version | undefined {
+  const deployed = deployments.map((deployment) =>
+    versions.filter(({ id }) => deployment.versions.some(({ version_id }) => version_id === id)),
+  );
+  const newest = Math.max(...(deployed[0] ?? []).map(({ number }) => number));
+  return deployed.flat().find(({ number }) => number < newest);
+}
+
 interface RollBackProps {
-  /** The version of the deployment before. */
+  /** An older version that was deployed before. */
   to: Version | undefined;
   refusal: string | undefined;
   onPress: (version: Version) => void;
@@ -111,14 +150,20 @@ interface RollBackProps {
 const RollBack = ({ to, refusal, onPress }: RollBackProps) => (
   <Button
     icon="refresh"
-    refusal={refusal ?? (to === undefined ? "no other version was deployed before" : undefined)}
+    refusal={refusal ?? (to === undefined ? "no earlier version was deployed" : undefined)}
     onPress={() => to !== undefined && onPress(to)}
   >
     {to === undefined ? "Roll back" : `Roll back to version ${to.number}`}
   </Button>
 );
 
-const Deployments = ({ list }: { list: readonly Deployment[] }) => (
+const Deployments = ({
+  list,
+  versions: known,
+}: {
+  list: readonly Deployment[];
+  versions: readonly Version[];
+}) => (
   <Card title="Deployments">
     {list.length === 0 ? (
       <p>Nothing is deployed.</p>
@@ -134,7 +179,7 @@ const Deployments = ({ list }: { list: readonly Deployment[] }) => (
             isWide: true,
             cell: ({ versions }) =>
               versions
-                .map(({ version_id, percentage }) => `${shortId(version_id)} ${percentage} %`)
+                .map(({ version_id, percentage }) => `${nameIn(known, version_id)} ${percentage} %`)
                 .join(", "),
           },
           { title: "By", isExtra: true, cell: ({ author_email }) => author_email },
@@ -145,14 +190,22 @@ const Deployments = ({ list }: { list: readonly Deployment[] }) => (
   </Card>
 );
 
+/** A version by its number, which people know, and its id. */
+function nameIn(versions: readonly Version[], id: string): string {
+  const number = versions.find((version) => version.id === id)?.number;
+  return number === undefined ? shortId(id) : `${number} · ${shortId(id)}`;
+}
+
 interface DeployProps extends TabProps {
   version: Version;
+  /** Whether the version was deployed before. */
+  isBack: boolean;
   current: Deployment | undefined;
   onClose: () => void;
 }
 
 /** Gives a version a share of the requests. The version with the most requests now keeps the rest. */
-function Deploy({ place, version, current, onClose }: DeployProps) {
+function Deploy({ place, version, isBack, current, onClose }: DeployProps) {
   const [share, setShare] = useState("100");
   const other = current?.versions
     .filter(({ version_id }) => version_id !== version.id)
@@ -165,9 +218,9 @@ function Deploy({ place, version, current, onClose }: DeployProps) {
   const isShare = percentage > 0 && percentage <= 100;
   return (
     <FormDialog
-      title={`Deploy version ${version.number}`}
+      title={`${isBack ? "Roll back to" : "Deploy"} version ${version.number}`}
       call={{ op, params: place.params, body: { strategy: "percentage", versions } }}
-      submit="Deploy"
+      submit={isBack ? "Roll back" : "Deploy"}
       done="The version was deployed"
       refusal={isShare ? undefined : "the share is a number from 1 to 100"}
       invalidates={[place.path]}
@@ -180,7 +233,11 @@ function Deploy({ place, version, current, onClose }: DeployProps) {
           value={share}
           onChange={setShare}
           hint={
-            other === undefined ? "No other version is deployed." : `Version ${shortId(other)} has the rest.`
+            other === undefined
+              ? "No other version is deployed."
+              : percentage < 100
+                ? `Version ${shortId(other)} has the rest.`
+                : "All requests; fewer for a trial beside the present version."
           }
           isNarrow
           autofocus

@@ -1,6 +1,7 @@
 import { quote } from "../../code/quote.ts";
 import type { Call } from "../../core/client.ts";
-import { useSearch } from "../../core/router.ts";
+import { useEffect, useLayoutEffect } from "preact/hooks";
+import { setSearch, useLocation, useSearch } from "../../core/router.ts";
 
 export const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 
@@ -8,8 +9,24 @@ const names = ["url", "method", "headers", "body", "ip", "country", "score", "ex
 /** The traced request, as typed. The URL of the screen contains all of it. */
 export type Asked = Record<(typeof names)[number], string>;
 
+/** The request that was traced last on each screen, until the page is loaded again. */
+const lastAsked = new Map<string, Record<string, string>>();
+
+/** Writes the last request into an address without one, so that a rule can be changed between two traces. */
+function useLastAsked(): void {
+  const { path, query } = useLocation();
+  useLayoutEffect(() => {
+    const last = lastAsked.get(path);
+    if (last !== undefined && !names.some((name) => query.has(name))) setSearch(last);
+  }, [path]);
+  useEffect(() => {
+    lastAsked.set(path, Object.fromEntries(names.map((name) => [name, query.get(name) ?? ""])));
+  });
+}
+
 /** The request in the address, and a function that changes one of its values. */
 export function useAsked(url: string): [Asked, (name: keyof Asked) => (value: string) => void] {
+  useLastAsked();
   const byDefault: Partial<Asked> = { url, method: "GET" };
   const values = names.map((name) => [name, useSearch(name, byDefault[name] ?? "")] as const);
   const setters = new Map(values.map(([name, [, set]]) => [name, set]));
@@ -67,7 +84,7 @@ export function testOf(expression: string, { url, method, headers, body, ip }: A
 /** Headers that the edge adds for a script, and those whose values a live log hides. */
 const notTyped = /^(cf-|x-forwarded-|x-real-ip$|host$|content-length$|connection$|authorization$|cookie$)/;
 
-/** A request of a live log. The edge told the visitor's address and country to the script in headers. */
+/** A request of a live log. The edge sent the visitor's address and country to the script in headers. */
 export function askedOf({
   url,
   method,

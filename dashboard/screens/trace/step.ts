@@ -58,6 +58,10 @@ const titles: Record<string, string> = {
 /** The name of a phase. */
 export const titleOf = ({ step_name: name }: Step): string => titles[name] ?? name;
 
+/** The records of the host, as "A 192.0.2.1", if the token may read them. */
+export const recordsOf = ({ action_parameters: parameters = {} }: Step): string[] =>
+  Array.isArray(parameters["records"]) ? parameters["records"].map(String) : [];
+
 /** The effect of a step in a few words: "port 8080, host app.internal". */
 export const effectOf = ({ action, action_parameters: parameters = {} }: Step): string =>
   [action === undefined || action === "route" ? [] : [action], ...Object.entries(parameters).map(effect)]

@@ -1,19 +1,29 @@
-import { useState } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
 import { Code } from "../../code/as-code.tsx";
+import { href } from "../../core/router.ts";
+import { ZoneContext } from "../../core/zone.ts";
 import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Card, State } from "../../parts/layout.tsx";
 import { PartsTree } from "./parts-tree.tsx";
 import { testOf, type Asked } from "./request.ts";
-import { effectOf, outcomes, titleOf, type Outcome, type Step } from "./step.ts";
+import { effectOf, outcomes, recordsOf, titleOf, type Outcome, type Step } from "./step.ts";
 
 const OutcomeState = ({ of: outcome }: { of: Outcome }) => (
   <State tone={outcomes[outcome].tone}>{outcomes[outcome].text}</State>
 );
 
+/** The outcome of a phase. A phase without rules or routes cannot fail to match. */
+export const PhaseState = ({ of: step }: { of: Step }) =>
+  step.trace?.length === 0 && step.outcome === "no_match" ? (
+    <State tone="off">has none</State>
+  ) : (
+    <OutcomeState of={step.outcome} />
+  );
+
 /** A phase with its rules, routes or settings. */
 export const Phase = ({ step, asked }: { step: Step; asked: Asked }) => (
-  <Card title={titleOf(step)} actions={<OutcomeState of={step.outcome} />}>
+  <Card title={titleOf(step)} actions={<PhaseState of={step} />}>
     {step.trace === undefined ? (
       <StepBody step={step} asked={asked} />
     ) : step.trace.length === 0 ? (
@@ -29,12 +39,47 @@ export const Phase = ({ step, asked }: { step: Step; asked: Asked }) => (
               <OutcomeState of={each.outcome} />
             </header>
             <StepBody step={each} asked={asked} />
+            <span class="row">
+              {each.type === "rule" && <EditorLink phase={step.step_name} id={each.step_name} />}
+              <TargetLink of={each} />
+            </span>
           </li>
         ))}
       </ol>
     )}
   </Card>
 );
+
+const screens: Record<string, string> = {
+  http_request_origin: "rules",
+  http_request_snippets: "snippets",
+};
+
+/** The way from a step to the snippet or script that it runs. */
+function TargetLink({ of: { action_parameters: parameters = {} } }: { of: Step }) {
+  const zone = useContext(ZoneContext);
+  const { snippet_name: snippet, script } = parameters;
+  if (zone === undefined) return null;
+  const base = `/${zone.account.id}`;
+  if (typeof script === "string")
+    return <a href={href(`${base}/scripts/${encodeURIComponent(script)}`)}>Open the script</a>;
+  if (typeof snippet === "string")
+    return (
+      <a href={href(`${base}/zones/${zone.name}/snippets?snippet=${encodeURIComponent(snippet)}`)}>
+        Open the snippet
+      </a>
+    );
+  return null;
+}
+
+/** The way from a rule to its form, on the screens of a zone. */
+function EditorLink({ phase, id }: { phase: string; id: string }) {
+  const zone = useContext(ZoneContext);
+  const screen = screens[phase];
+  return zone === undefined || screen === undefined ? null : (
+    <a href={href(`/${zone.account.id}/zones/${zone.name}/${screen}?rule=${id}`)}>Edit this rule</a>
+  );
+}
 
 function StepBody({ step, asked }: { step: Step; asked: Asked }) {
   const [isTest, setTest] = useState(false);
@@ -43,7 +88,9 @@ function StepBody({ step, asked }: { step: Step; asked: Asked }) {
     <>
       {step.trace === undefined && step.type !== "rule" && description && <p>{description}</p>}
       {step.type === "setting" || step.type === "record" ? (
-        <code>{step.name}</code>
+        <p class="effect">
+          <code>{[step.name, ...recordsOf(step)].join(" · ")}</code>
+        </p>
       ) : (
         <p class="effect">{effectOf(step)}</p>
       )}
@@ -51,7 +98,7 @@ function StepBody({ step, asked }: { step: Step; asked: Asked }) {
       {parts === undefined && expression !== undefined && <code>{expression}</code>}
       {expression !== undefined && parts !== undefined && (
         <Button kind="quiet" icon="code" onPress={() => setTest(true)}>
-          Make a test of this
+          Create a test from this
         </Button>
       )}
       {isTest && (

@@ -1,15 +1,14 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { AsCode } from "../../code/as-code.tsx";
 import { useAsync } from "../../core/async.ts";
-import { perform, type ApiFailure } from "../../core/client.ts";
+import { perform, type ApiFailure, type Call } from "../../core/client.ts";
+import { useSettled } from "../../core/settled.ts";
 import { SelectField, TextField } from "../../parts/form.tsx";
-import { Card, Page, State } from "../../parts/layout.tsx";
+import { Card, Folded, Page } from "../../parts/layout.tsx";
 import { Empty, Failure } from "../../parts/states.tsx";
 import { callOf, methods, useAsked, type Asked } from "./request.ts";
-import { outcomes, titleOf, type Trace } from "./step.ts";
-import { Phase } from "./steps.tsx";
-
-const typingMs = 150;
+import { titleOf, type Trace } from "./step.ts";
+import { Phase, PhaseState } from "./steps.tsx";
 
 /** A request, and the effects of its zone's configuration on it. Every edit traces it again. */
 export function TraceScreen({ account, url }: { account: string; url: string }) {
@@ -26,11 +25,8 @@ export function TraceScreen({ account, url }: { account: string; url: string }) 
   return (
     <Page title="Trace" about="Which settings, rules and routes act on a request, and why. Nothing is sent.">
       <div class="trace">
-        <RequestForm asked={asked} change={change} failure={failure} />
+        <RequestForm asked={asked} change={change} failure={failure} call={call} />
         <div class="stack" aria-busy={traced.isLoading}>
-          <div class="row spread">
-            <AsCode call={call} />
-          </div>
           {failure !== undefined && !isAtField(failure) && (
             <Failure failure={failure} onRetry={traced.reload} />
           )}
@@ -56,7 +52,7 @@ const Path = ({ trace }: { trace: Trace }) => (
     {trace.trace.map((step) => (
       <li key={step.step_name}>
         <span>{titleOf(step)}</span>
-        <State tone={outcomes[step.outcome].tone}>{outcomes[step.outcome].text}</State>
+        <PhaseState of={step} />
       </li>
     ))}
   </ol>
@@ -81,16 +77,17 @@ interface RequestFormProps {
   asked: Asked;
   change: (name: keyof Asked) => (value: string) => void;
   failure: ApiFailure | undefined;
+  call: Call;
 }
 
-function RequestForm({ asked, change, failure }: RequestFormProps) {
+function RequestForm({ asked, change, failure, call }: RequestFormProps) {
   const field = (name: keyof Asked) => ({
     value: asked[name],
     onChange: change(name),
     error: messageOf(failure, name),
   });
   return (
-    <Card title="Request" class="trace-request">
+    <Card title="Request" class="trace-request" actions={<AsCode call={call} />}>
       <form class="form" onSubmit={(event) => event.preventDefault()}>
         <TextField label="URL" {...field("url")} isMono autofocus />
         <SelectField
@@ -100,30 +97,27 @@ function RequestForm({ asked, change, failure }: RequestFormProps) {
           onChange={change("method")}
           isNarrow
         />
-        <TextField label="Headers" {...field("headers")} rows={4} isMono placeholder="accept-language: de" />
-        <TextField label="Body" {...field("body")} rows={2} isMono />
-        <TextField label="Address of the visitor" {...field("ip")} placeholder="192.0.2.1" isMono />
-        <TextField label="Country" {...field("country")} placeholder="DE" isNarrow />
-        <TextField label="Bot score" {...field("score")} type="number" isNarrow />
-        <TextField
-          label="Expression"
-          {...field("expression")}
-          hint="Is evaluated too, although it is in no rule"
-          rows={3}
-          isMono
-        />
+        <Folded title="Headers, visitor, expression">
+          <TextField
+            label="Headers"
+            {...field("headers")}
+            rows={4}
+            isMono
+            placeholder="accept-language: de"
+          />
+          <TextField label="Body" {...field("body")} rows={2} isMono />
+          <TextField label="Address of the visitor" {...field("ip")} placeholder="192.0.2.1" isMono />
+          <TextField label="Country" {...field("country")} placeholder="DE" isNarrow />
+          <TextField label="Bot score" {...field("score")} type="number" isNarrow />
+          <TextField
+            label="Expression"
+            {...field("expression")}
+            hint="Is evaluated too, although it is in no rule"
+            rows={3}
+            isMono
+          />
+        </Folded>
       </form>
     </Card>
   );
-}
-
-/** A value once it has not changed for a moment. */
-function useSettled(value: string): string {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    if (value === settled) return;
-    const timer = setTimeout(() => setSettled(value), typingMs);
-    return () => clearTimeout(timer);
-  }, [value, settled]);
-  return settled;
 }

@@ -2,12 +2,14 @@ import { useState } from "preact/hooks";
 import { AsCode, Code } from "../../code/as-code.tsx";
 import { useAction } from "../../core/action.ts";
 import { useGet } from "../../core/cache.ts";
+import { useShortcuts } from "../../core/keys.ts";
 import { useRefusal } from "../../core/permissions.ts";
-import { useSearch } from "../../core/router.ts";
+import { href, useSearch } from "../../core/router.ts";
 import { Button } from "../../parts/button.tsx";
 import { Confirm } from "../../parts/confirm.tsx";
+import { SelectField } from "../../parts/form.tsx";
 import { Card, Facts, Notice, Page, Time } from "../../parts/layout.tsx";
-import type { IconName } from "../../parts/icon.tsx";
+import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
 import { EventDialog } from "./event.tsx";
@@ -15,7 +17,7 @@ import { isTimed } from "./scale.ts";
 import { InstanceStatus } from "./status.tsx";
 import { StepPanel } from "./step-panel.tsx";
 import { keyOf, Timeline } from "./timeline.tsx";
-import { impossible, isFinal, type Change, type InstanceDetails } from "./workflow.ts";
+import { impossible, isFinal, placeOf, type Change, type InstanceDetails } from "./workflow.ts";
 
 const one = "/accounts/{account_id}/workflows/{workflow_name}/instances/{instance_id}";
 const liveMs = 1000;
@@ -123,17 +125,34 @@ interface ActionsProps {
   details: InstanceDetails;
 }
 
-function Actions({ account, workflow, instance, details: { status } }: ActionsProps) {
+function Actions({ account, workflow, instance, details: { status, steps } }: ActionsProps) {
   const [isSending, setSending] = useState(false);
   const [asked, setAsked] = useState<"restart" | "terminate" | undefined>(undefined);
+  const [from, setFrom] = useState("");
+  const places = steps.filter(isTimed).filter(({ type }) => type !== "rollback");
+  const place = places.find((step) => keyOf(step) === from);
   const refusal = useRefusal();
   const op = `PATCH ${one}/status`;
   const params = { account_id: account, workflow_name: workflow, instance_id: instance };
   const path = `/accounts/${account}/workflows/${encodeURIComponent(workflow)}`;
   const action = useAction({ invalidates: [path], tellsFailure: true });
   const ended = isFinal(status) ? `it is ${status}` : undefined;
+  const refusalOf = (change: Change): string | undefined => refusal(op) ?? impossible(change, status);
+  const ask = (change: "restart" | "terminate") => () => refusalOf(change) === undefined && setAsked(change);
+  useShortcuts([
+    { keys: "r", label: "Restart the instance", run: ask("restart") },
+    { keys: "t", label: "Terminate the instance", run: ask("terminate") },
+  ]);
   return (
     <>
+      <a
+        class="button"
+        href={href(`/${account}/audit?days=30&resource=${encodeURIComponent(instance)}`)}
+        title="Who started, restarted or ended it"
+      >
+        <Icon name="audit" />
+        History
+      </a>
       <AsCode call={{ op, params, body: { status: isFinal(status) ? "restart" : "terminate" } }} />
       <Button icon="upload" refusal={refusal(`POST ${one}/events`) ?? ended} onPress={() => setSending(true)}>
         Send an event
@@ -143,7 +162,7 @@ function Actions({ account, workflow, instance, details: { status } }: ActionsPr
           key={change}
           icon={icon}
           kind={change === "terminate" ? "bad" : "plain"}
-          refusal={refusal(op) ?? impossible(change, status)}
+          refusal={refusalOf(change)}
           isBusy={action.isBusy}
           onPress={() => {
             if (change === "restart" || change === "terminate") setAsked(change);
@@ -157,16 +176,38 @@ function Actions({ account, workflow, instance, details: { status } }: ActionsPr
         <Confirm
           title={`${asked === "restart" ? "Restart" : "Terminate"} ${instance}`}
           submit={asked === "restart" ? "Restart" : "Terminate"}
-          call={{ op, params, body: { status: asked } }}
+          call={{
+            op,
+            params,
+            body: { status: asked, ...(asked === "restart" && place && { from: placeOf(place) }) },
+          }}
           done={asked === "restart" ? "The instance was restarted" : "The instance was terminated"}
           invalidates={[path]}
           onClose={() => setAsked(undefined)}
         >
-          <p>
-            {asked === "restart"
-              ? "Its steps are forgotten, and run again from the first one. A step has a restart of its own."
-              : "It runs no further step."}
-          </p>
+          {asked === "restart" ? (
+            <>
+              <SelectField
+                label="From"
+                value={from}
+                onChange={setFrom}
+                options={[
+                  { value: "", label: "the first step" },
+                  ...places.map((step) => ({
+                    value: keyOf(step),
+                    label: `${step.name}${step.error === null ? "" : " (failed)"}`,
+                  })),
+                ]}
+              />
+              <p>
+                {place === undefined
+                  ? "Its steps are forgotten, with their attempts and errors, and all of them run again."
+                  : "Earlier steps keep their outputs. This step and later ones are forgotten, with their attempts and errors, and run again."}
+              </p>
+            </>
+          ) : (
+            <p>It runs no further step.</p>
+          )}
         </Confirm>
       )}
       {isSending && <EventDialog params={params} path={path} onClose={() => setSending(false)} />}

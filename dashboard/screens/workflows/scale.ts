@@ -12,6 +12,8 @@ export interface Fold {
   /** Its place from 0 to 1. */
   from: number;
   to: number;
+  /** Its beginning, in milliseconds since 1970, and its length. */
+  start: number;
   ms: number;
 }
 
@@ -25,8 +27,10 @@ export interface Scale {
 
 /** A longer share of the whole time is folded. */
 const idleShare = 0.2;
-/** The width of a fold, as a share of the whole. */
+/** The width of a fold between work, as a share of the whole. */
 const foldWidth = 0.08;
+/** The width of a fold at the end. It shows what the instance waits for now, so it has more room. */
+const lastFoldWidth = 0.4;
 
 export const isTimed = (step: Step): step is TimedStep => step.type !== "termination";
 
@@ -61,19 +65,23 @@ export function scaleOf(spans: readonly Span[], begin: number, end: number): Sca
   const from = Math.min(begin, ...edges(spans, "from"));
   const to = Math.max(end, from + 1, ...edges(spans, "to"));
   const busy = spans.filter(({ kind }) => kind !== "sleep" && kind !== "wait");
-  const folded = gapsOf(busy, from, to).filter((gap) => gap.to - gap.from > (to - from) * idleShare);
+  const widthOf = (gap: { to: number }): number => (gap.to === to ? lastFoldWidth : foldWidth);
+  // Folding only makes a time shorter.
+  const folded = gapsOf(busy, from, to).filter(
+    (gap) => gap.to - gap.from > (to - from) * Math.max(idleShare, widthOf(gap)),
+  );
   const idle = folded.reduce((sum, gap) => sum + gap.to - gap.from, 0);
   // Folding makes room for work; without work, nothing is folded.
   const isFolded = folded.length > 0 && busy.length > 0 && to - from > idle;
   const gaps = isFolded ? folded : [];
-  const perMs = (1 - gaps.length * foldWidth) / (to - from - (isFolded ? idle : 0));
+  const perMs = (1 - gaps.reduce((sum, gap) => sum + widthOf(gap), 0)) / (to - from - (isFolded ? idle : 0));
   const at = (ms: number): number => {
     let place = 0;
     let reached = from;
     for (const gap of gaps) {
       if (ms <= gap.from) break;
       place += (gap.from - reached) * perMs;
-      place += foldWidth * Math.min(1, (ms - gap.from) / (gap.to - gap.from));
+      place += widthOf(gap) * Math.min(1, (ms - gap.from) / (gap.to - gap.from));
       reached = Math.min(ms, gap.to);
     }
     return Math.min(1, Math.max(0, place + (Math.max(reached, ms) - reached) * perMs));
@@ -82,8 +90,54 @@ export function scaleOf(spans: readonly Span[], begin: number, end: number): Sca
     from,
     to,
     at,
-    folds: gaps.map((gap) => ({ from: at(gap.from), to: at(gap.to), ms: gap.to - gap.from })),
+    folds: gaps.map((gap) => ({
+      from: at(gap.from),
+      to: at(gap.to),
+      start: gap.from,
+      ms: gap.to - gap.from,
+    })),
   };
+}
+
+/** A text on the axis, centred at a place from 0 to 1. */
+export interface Mark {
+  place: number;
+  text: string;
+  /** Whether the text is the length of the fold that it stands on. */
+  isFold: boolean;
+}
+
+/** The texts of the axis, the most important first: its ends, the lengths of folds, the times around them. */
+export function marksOf({ from, to, folds, at }: Scale): Mark[] {
+  const time = (ms: number): Mark => ({ place: at(ms), text: lengthOf(ms - from), isFold: false });
+  return [
+    { ...time(from), text: "0" },
+    time(to),
+    ...folds.map((fold) => ({
+      place: (fold.from + fold.to) / 2,
+      text: lengthOf(fold.ms),
+      isFold: true,
+    })),
+    ...folds.flatMap((fold) => [fold.start, fold.start + fold.ms].map(time)),
+    ...(folds.length === 0 ? [time((from + to) / 2)] : []),
+  ];
+}
+
+const labelGapPx = 12;
+
+/** The left edges of labels in the room. A label that would touch an earlier one has none. */
+export function placeLabels(
+  labels: readonly { place: number; width: number }[],
+  room: number,
+): (number | undefined)[] {
+  const taken: { from: number; to: number }[] = [];
+  return labels.map(({ place, width }) => {
+    const from = Math.min(Math.max(0, place * room - width / 2), Math.max(0, room - width));
+    const to = from + width;
+    if (taken.some((other) => from < other.to + labelGapPx && to > other.from - labelGapPx)) return undefined;
+    taken.push({ from, to });
+    return from;
+  });
 }
 
 /** The lowest start or the highest end, as a list of none or one. */

@@ -1,8 +1,9 @@
+import { useState } from "preact/hooks";
 import { AsCode, Code } from "../../code/as-code.tsx";
-import { useAction } from "../../core/action.ts";
 import { useGet } from "../../core/cache.ts";
 import { useRefusal } from "../../core/permissions.ts";
 import { Button } from "../../parts/button.tsx";
+import { Confirm } from "../../parts/confirm.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Facts, Notice, State, Time } from "../../parts/layout.tsx";
 import { Loaded } from "../../parts/states.tsx";
@@ -25,16 +26,30 @@ export function StepPanel({ account, workflow, instance, step, onClose }: PanelP
   const path = `/accounts/${account}/workflows/${encodeURIComponent(workflow)}/instances`;
   const op = `PATCH ${one}/status`;
   const refusal = useRefusal()(op);
-  const action = useAction({ done: "The instance starts again", invalidates: [path], tellsFailure: true });
+  const [isRestarting, setRestarting] = useState(false);
   const call = {
     op,
     params: { account_id: account, workflow_name: workflow, instance_id: instance },
     body: { status: "restart", from: placeOf(step) },
   };
-  const restart = async (): Promise<void> => {
-    if ((await action.run(call)) !== undefined) onClose();
-  };
   const output = outputPath(`${path}/${encodeURIComponent(instance)}`, step);
+  if (isRestarting)
+    return (
+      <Confirm
+        title={`Restart from ${step.name}`}
+        submit="Restart"
+        call={call}
+        done="The instance starts again"
+        invalidates={[path]}
+        onDone={onClose}
+        onClose={() => setRestarting(false)}
+      >
+        <p>
+          Earlier steps keep their outputs. This step and later ones are forgotten, with their attempts and
+          errors, and run again.
+        </p>
+      </Confirm>
+    );
   return (
     <Dialog title={step.name} kind="side" onClose={onClose}>
       <div class="stack">
@@ -63,7 +78,7 @@ export function StepPanel({ account, workflow, instance, step, onClose }: PanelP
         {step.type !== "rollback" && (
           <div class="row">
             <AsCode call={call} />
-            <Button icon="refresh" refusal={refusal} isBusy={action.isBusy} onPress={() => void restart()}>
+            <Button icon="refresh" refusal={refusal} onPress={() => setRestarting(true)}>
               Restart from here
             </Button>
           </div>

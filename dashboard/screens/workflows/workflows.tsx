@@ -57,7 +57,7 @@ const columnsOf = (account: string): Column<Workflow>[] => [
 export default function Workflows({ account }: ScreenProps) {
   const [search, setSearch] = useSearch("search");
   const query = search === "" ? "" : `?search=${encodeURIComponent(search)}`;
-  const rows = useRows<Workflow>(`/accounts/${account}/workflows${query}`, 100);
+  const rows = useRows<Workflow>(`/accounts/${account}/workflows${query}`, 100, { everyMs: 3000 });
   return (
     <Page title="Workflows">
       <div class="toolbar">

@@ -165,7 +165,7 @@ async function notifications(url: string): Promise<Finding> {
   const finding = { area: "storage", name: "notifications" } as const;
   const { notificationsArrive } = await import("../../platform/storage/changes/start-follower.ts");
   return (await notificationsArrive(url))
-    ? { ...finding, state: "ok", detail: "nodes hear of each other's changes at once" }
+    ? { ...finding, state: "ok", detail: "nodes are notified of each other's changes at once" }
     : {
         ...finding,
         state: "advice",

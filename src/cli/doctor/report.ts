@@ -154,7 +154,7 @@ function withoutSecrets(text: string, config: Config): string {
 
 /** The value of a header as some settings have it: name=value, or name: value. */
 const valueOfHeader = (header: string): string[] => {
-  const value = /^[\w-]+ *[=:] *(.+)$/.exec(header)?.[1];
+  const value = /^[\w-]+ *[=:](.+)$/.exec(header)?.[1]?.trimStart();
   return value === undefined ? [] : [value, decoded(value)];
 };
 

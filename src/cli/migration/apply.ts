@@ -30,7 +30,7 @@ const pauseMs = 1000;
  * The steps that make the account like the document, without making them. Resources that only the account has are removed
  * with `prune`, and kept without it.
  */
-export async function plan(
+export async function planSteps(
   document: Document,
   account: MigratedAccount,
   prune: boolean,

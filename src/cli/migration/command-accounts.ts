@@ -74,6 +74,6 @@ export function rateOf(text: string | undefined, profile: string): number {
 }
 
 /** Prints a progress line on stderr, apart from the output. */
-export const tell = (text: string): void => {
+export const printProgress = (text: string): void => {
   process.stderr.write(`${text}\n`);
 };

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { apply, emptySecrets, plan, showStep, type ApplyStep } from "./apply.ts";
-import { groupsOf, openAccount, profileOf, rateOf, tell } from "./command-accounts.ts";
+import { apply, emptySecrets, planSteps, showStep, type ApplyStep } from "./apply.ts";
+import { groupsOf, openAccount, profileOf, rateOf, printProgress } from "./command-accounts.ts";
 import { readDocument, type Document } from "./document.ts";
 
 interface ApplyOptions {
@@ -29,12 +29,12 @@ export function registerApplyCommand(program: Command): void {
       const account = await openAccount(
         profileOf(options.to, process.env),
         zones,
-        { callsPerSecond: rateOf(options.rate, options.to), report: tell },
+        { callsPerSecond: rateOf(options.rate, options.to), report: printProgress },
         true,
       );
       const prune = options.prune === true;
       if (options.yes === true) await make(document, account, prune, options.json === true);
-      else printPlan(await plan(document, account, prune), document, options.json === true);
+      else printPlan(await planSteps(document, account, prune), document, options.json === true);
     });
 }
 

@@ -1,5 +1,13 @@
 import type { Command } from "commander";
-import { groupsOf, isFile, openAccount, profileOf, rateOf, tell, type Profile } from "./command-accounts.ts";
+import {
+  groupsOf,
+  isFile,
+  openAccount,
+  profileOf,
+  rateOf,
+  printProgress,
+  type Profile,
+} from "./command-accounts.ts";
 import { compareDocuments, type ResourceDifference } from "./compare.ts";
 import { compareAnswers, nameServersOf, type AnswerDifference } from "./dns-answers.ts";
 import { readDocument, type Document } from "./document.ts";
@@ -55,7 +63,7 @@ async function readSides(names: readonly [string, string], options: DiffOptions)
     const file = files[index];
     if (file !== undefined) return { document: narrowed(file, zones, include), profile: undefined };
     const profile = profileOf(names[index], process.env);
-    const client = { callsPerSecond: rateOf(options.rate, names[index]), report: tell };
+    const client = { callsPerSecond: rateOf(options.rate, names[index]), report: printProgress };
     const account = await openAccount(profile, zones, client, true);
     return { document: await readAccount(account, profile.baseUrl, include, () => {}), profile };
   };

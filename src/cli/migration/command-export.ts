@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Option, Argument, type Command } from "commander";
 import { clock } from "../../platform/timers/clock.ts";
-import { groupsOf, isFile, openAccount, profileOf, rateOf, tell } from "./command-accounts.ts";
+import { groupsOf, isFile, openAccount, profileOf, rateOf, printProgress } from "./command-accounts.ts";
 import { readDocument, type Document } from "./document.ts";
 import { exportTerraform } from "./export/terraform.ts";
 import { exportZoneFiles } from "./export/zone-files.ts";
@@ -48,7 +48,10 @@ async function readFrom(
   { zone, include, rate }: { zone?: string[]; include: string | undefined; rate?: string },
 ): Promise<Document> {
   const profile = profileOf(name, process.env);
-  const account = await openAccount(profile, zone, { callsPerSecond: rateOf(rate, name), report: tell });
+  const account = await openAccount(profile, zone, {
+    callsPerSecond: rateOf(rate, name),
+    report: printProgress,
+  });
   return readAccount(account, profile.baseUrl, groupsOf(include), () => {});
 }
 

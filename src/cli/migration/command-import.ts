@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { ReadingJournal } from "./account/journal.ts";
 import { anonymise } from "./anonymise.ts";
-import { groupsOf, openAccount, profileOf, rateOf, tell } from "./command-accounts.ts";
+import { groupsOf, openAccount, profileOf, rateOf, printProgress } from "./command-accounts.ts";
 import { writeDocument, type Document } from "./document.ts";
 import { groups, type LeftOut } from "./product.ts";
 import { addAbsentProducts, readAccount } from "./read.ts";
@@ -45,16 +45,16 @@ async function importAccount(name: string, options: ImportOptions): Promise<Docu
     include.join(","),
   ];
   const recorded = new ReadingJournal(`${options.out}.partial`, reader);
-  if (recorded.size > 0) tell(`continuing after ${recorded.size} answers`);
+  if (recorded.size > 0) printProgress(`continuing after ${recorded.size} answers`);
   const account = await openAccount(profile, options.zone, {
     callsPerSecond: rateOf(options.rate, name),
     recorded,
-    report: tell,
+    report: printProgress,
   });
   const document = await readAccount(account, profile.baseUrl, include, (product) =>
-    tell(`reading ${product}`),
+    printProgress(`reading ${product}`),
   );
-  tell("looking for products that cannot be imported");
+  printProgress("looking for products that cannot be imported");
   await addAbsentProducts(account, document);
   const written = options.anonymise === true ? anonymise(document) : document;
   writeDocument(options.out, written);

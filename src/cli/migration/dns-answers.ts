@@ -62,14 +62,14 @@ export async function compareAnswers(
   return differences;
 }
 
-interface Question {
+interface ProbedName {
   name: string;
   type: TypeName;
   isProxied: boolean;
 }
 
-function questionsOf(zone: string, documents: readonly Document[]): Map<string, Question> {
-  const questions = new Map<string, Question>();
+function questionsOf(zone: string, documents: readonly Document[]): Map<string, ProbedName> {
+  const questions = new Map<string, ProbedName>();
   const add = (name: string, type: TypeName, isProxied: boolean): void => {
     const known = questions.get(`${name} ${type}`);
     questions.set(`${name} ${type}`, { name, type, isProxied: isProxied || known?.isProxied === true });

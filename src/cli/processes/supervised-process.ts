@@ -27,7 +27,7 @@ export class SupervisedProcess {
   constructor(
     supervised: Supervised,
     sockets: readonly GivenSocket[],
-    heard: (message: ToSupervisor) => void,
+    onMessage: (message: ToSupervisor) => void,
   ) {
     this.supervised = supervised;
     const [program, ...command] = process.argv.slice(1);
@@ -49,14 +49,14 @@ export class SupervisedProcess {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.ready = promise;
     for (const end of ["error", "exit"] as const) this.#process.once(end, () => resolve(false));
-    this.#process.on("message", (message: Serializable) => {
-      const told = message as ToSupervisor;
+    this.#process.on("message", (received: Serializable) => {
+      const message = received as ToSupervisor;
       this.lastSignOfLifeMs = performance.now();
-      if (told.is === "ready") {
+      if (message.is === "ready") {
         this.isReady = true;
         resolve(true);
       }
-      heard(told);
+      onMessage(message);
     });
   }
 

@@ -11,9 +11,9 @@ import type { Sockets } from "../../platform/listen/sockets.ts";
 import { Turns } from "../../platform/util/turns.ts";
 import { unawaited, vital } from "../../platform/util/uncaught.ts";
 import { EdgeSlot } from "./edge-slot.ts";
+import { pauseBeforeRestart, pauseOf } from "./restart-pause.ts";
 import { SupervisedProcess, type GivenSocket } from "./supervised-process.ts";
 
-const restartMs = { first: 100, max: 30_000 };
 /** A process that was ready and ran for this long is started again after the shortest pause. */
 const settledMs = 5000;
 /** A node without a ready edge process ends after this many failed starts within this time. */
@@ -44,7 +44,7 @@ export class Supervisor {
   #isStopping = false;
   #lastWatchMs = Infinity;
   #failedMs: number[] = [];
-  readonly #quickDeaths = { main: 0, edge: 0 };
+  readonly #earlyExits = { main: 0, edge: 0 };
   readonly #replacing = new Turns();
   readonly #ended = Promise.withResolvers<number>();
 
@@ -115,7 +115,7 @@ export class Supervisor {
   /** Replaces every process by a new one, edge processes first. Gives up at the first that does not start. */
   async replaceAll(): Promise<void> {
     await this.#replacing.take(async () => {
-      for (const place of this.#edges) if (this.#isStopping || !(await place.replace())) return;
+      for (const slot of this.#edges) if (this.#isStopping || !(await slot.replace())) return;
       const main = this.#main;
       if (main === undefined || this.#isStopping) return;
       this.#main = undefined;
@@ -187,7 +187,7 @@ export class Supervisor {
     const isThere = (): boolean => slot?.current.supervised.id === id && slot.current.isAlive;
     for (let attempt = 1; isThere() && !this.#isStopping; attempt++) {
       if (await this.#replacing.take(async () => !isThere() || slot!.replace())) return;
-      await delay(pauseMs(attempt));
+      await delay(pauseOf(attempt));
     }
   }
 
@@ -207,9 +207,10 @@ export class Supervisor {
         return false;
       }
     }
-    this.#quickDeaths[role] =
-      child.isReady && nowMs - child.startedMs > settledMs ? 0 : this.#quickDeaths[role] + 1;
-    await delay(pauseMs(this.#quickDeaths[role]));
+    this.#earlyExits[role] =
+      child.isReady && nowMs - child.startedMs > settledMs ? 0 : this.#earlyExits[role] + 1;
+    const isOtherThere = (): boolean => role === "edge" && this.#edges.some(({ current }) => current.isAlive);
+    await pauseBeforeRestart(this.#earlyExits[role], { wasReady: child.isReady, isOtherThere });
     return !this.#isStopping;
   }
 
@@ -236,10 +237,6 @@ export class Supervisor {
     return (this.#config.processStartSeconds + this.#config.databaseWaitSeconds) * 1000;
   }
 }
-
-/** The pause before the attempt with this number, from 0 on. */
-const pauseMs = (attempt: number): number =>
-  Math.min(restartMs.max, restartMs.first * 2 ** Math.min(20, attempt));
 
 /** The passed sockets, TCP before UDP, because the child tells them apart by their order. */
 const passedDns = (passed: PassedSockets): number[] =>

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { initialStateOf } from "./initial-state.ts";
 import { lineOf } from "./line-of.ts";
-import { documentOfSeed } from "./seed.ts";
+import { readSeed } from "./seed.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "selvedge-seed-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const resources = (seed: string | object): Record<string, Record<string, unknown>[]> => {
   const text = typeof seed === "string" ? seed : JSON.stringify(seed, null, 2);
-  const { resources: all } = documentOfSeed(join(folder, "seed.json"), text);
+  const { resources: all } = readSeed(join(folder, "seed.json"), text).document;
   return Object.groupBy(
     all.map((resource): Record<string, unknown> => ({ ...resource })),
     ({ product }) => String(product),
@@ -95,12 +95,20 @@ describe("a mistake in a seed names its line", () => {
   });
 });
 
-it("a file that is no JSON is refused", () => {
-  const file = join(folder, "seed.yaml");
-  writeFileSync(file, "zones:\n  - shop.example\n");
-  expect(() => initialStateOf(file)).toThrow(
-    "Expected a saved state, a file of selvedge import or a seed in JSON",
-  );
+it.each([
+  ["seed.yaml", "zones: {}", "is YAML, which is not read"],
+  ["seed.txt", "zones", "Expected a saved state, a file of selvedge import or a seed in JSON"],
+  ["none.mjs", "export const seed = {};", "Expected a seed as the default export"],
+  ["broken.ts", "export default {", "could not be loaded"],
+  [
+    "wrong.ts",
+    "export default { zones: { 'shop.example': { recrods: [] } } } as object;",
+    "wrong.ts, zones.shop",
+  ],
+])("the seed %s is refused", async (name, text, message) => {
+  const file = join(folder, name);
+  writeFileSync(file, text);
+  await expect(initialStateOf(file)).rejects.toThrow(message);
 });
 
 it("finds lines by their path", () => {

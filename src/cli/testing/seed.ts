@@ -2,9 +2,10 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { readdirSync, readFileSync } from "node:fs";
 import { z } from "zod";
 import { plans } from "../../control/zones/plans.ts";
+import { atOnce } from "../../platform/timers/slices.ts";
 import { messageOf, readLines } from "../../dns/records/zone-file/import.ts";
 import { parseRecord, type RecordFields } from "../../dns/records/record.ts";
-import type { Seed, SeedScript, SeedZone } from "../../testkit/seed.ts";
+import type { Seed, SeedContent, SeedScript, SeedToken, SeedZone } from "../../testkit/seed.ts";
 import { describeBytes, type Bytes } from "../migration/bytes.ts";
 import { documentVersion, type Document } from "../migration/document.ts";
 import { MigrationError, printable } from "../migration/failure.ts";
@@ -35,9 +36,10 @@ const ScriptSchema = z.strictObject({
   schedules: z.array(z.string()).max(100).optional(),
   object_classes: z.array(z.string()).max(100).optional(),
 });
-const SeedSchema = z
+/** Names become parts of environment variables. */
+const tokenName = z.string().regex(/^[A-Za-z][\w-]{0,49}$/, "Expected a name of letters, digits, _ and -");
+const ContentSchema = z
   .strictObject({
-    folder: file,
     zones: named(ZoneSchema.partial()),
     scripts: named(ScriptSchema),
     kv: named(z.union([file, z.record(z.string(), z.unknown())])),
@@ -53,27 +55,58 @@ const SeedSchema = z
         schedules: z.array(z.string()).max(100).optional(),
       }),
     ),
+    tokens: z.record(
+      tokenName,
+      z.strictObject({
+        permissions: z.array(z.string()).min(1).max(100),
+        zone: z.string().optional(),
+        expires: z.string().max(100).optional(),
+      }),
+    ),
   })
   .partial();
+const SeedSchema = ContentSchema.extend({
+  folder: file.optional(),
+  accounts: named(ContentSchema).optional(),
+});
 
-type Where = readonly (string | number)[];
+export type Where = readonly (string | number)[];
 
-/**
- * The resources of a seed file, as a file of import has them. Throws a MigrationError with the line of the seed file
- * that is wrong.
- */
-export function documentOfSeed(seedFile: string, text: string): Document {
+/** The content of one account of a seed. */
+export interface SeededContent {
+  /** The account's resources, as a file of import has them. */
+  document: Document;
+  tokens: Readonly<Record<string, SeedToken>>;
+  /** Throws a MigrationError with the line of a path in this content. */
+  fail: (where: Where, message: string) => never;
+}
+/** The content of the owner's account, and other accounts by name. */
+export interface SeededPlatform extends SeededContent {
+  accounts: Readonly<Record<string, SeededContent>>;
+}
+
+/** Reads a seed. Throws a MigrationError that names the wrong part, with its line if the text is that of the file. */
+export function readSeed(seedFile: string, text: string, hasLines = true): SeededPlatform {
   const fail = (where: Where, message: string): never => {
+    const line = hasLines ? `, line ${lineOf(text, where)}` : "";
     const at = where.length === 0 ? "" : `, ${where.join(".")}`;
-    throw new MigrationError(`${seedFile}, line ${lineOf(text, where)}${at}: ${printable(message)}`);
+    throw new MigrationError(`${seedFile}${line}${at}: ${printable(message)}`);
   };
   const parsed = SeedSchema.safeParse(JSON.parse(text));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     fail(issue!.path as Where, issue!.message);
   }
-  const seed = parsed.data as Seed;
-  return new SeedReader(resolve(dirname(seedFile), seed.folder ?? "."), fail).document(seed);
+  const { folder = ".", accounts = {}, ...own } = parsed.data as Seed;
+  const read = (content: SeedContent, path: Where): SeededContent => {
+    const failHere = (where: Where, message: string): never => fail([...path, ...where], message);
+    const reader = new SeedReader(resolve(dirname(seedFile), folder), failHere);
+    return { document: reader.document(content), tokens: content.tokens ?? {}, fail: failHere };
+  };
+  const others = Object.entries(accounts).map(
+    ([name, content]) => [name, read(content, ["accounts", name])] as const,
+  );
+  return { ...read(own, []), accounts: Object.fromEntries(others) };
 }
 
 /** Converts a seed to resources. */
@@ -87,7 +120,7 @@ class SeedReader {
     this.#fail = fail;
   }
 
-  document(seed: Seed): Document {
+  document(seed: SeedContent): Document {
     for (const [name, zone] of Object.entries(seed.zones ?? {})) this.#zone(name, zone, ["zones", name]);
     for (const [name, script] of Object.entries(seed.scripts ?? {}))
       this.#script(name, script, ["scripts", name]);
@@ -150,12 +183,14 @@ class SeedReader {
     const found: RecordFields[] = [];
     if (path !== undefined) {
       const at = [...where, "zone_file"];
-      const { entries, refused } = readLines(this.#read(path, at).toString(), zone, plans.enterprise, false);
+      const { entries, refused } = atOnce(
+        readLines(this.#read(path, at).toString(), zone, plans.enterprise, false),
+      );
       for (const { line, message } of refused) this.#fail(at, `${path}, line ${line}: ${message}`);
       found.push(...entries.map(({ fields }) => fields));
     }
     const texts = records.map((record) => (typeof record === "string" ? record.replaceAll("\n", " ") : ""));
-    const { entries, refused } = readLines(texts.join("\n"), zone, plans.enterprise, false);
+    const { entries, refused } = atOnce(readLines(texts.join("\n"), zone, plans.enterprise, false));
     for (const { line, message } of refused) this.#fail([...where, "records", line - 1], message);
     found.push(...entries.map(({ fields }) => fields));
     for (const [index, record] of records.entries()) {
@@ -192,7 +227,7 @@ class SeedReader {
     this.#add("script", value, where);
   }
 
-  #addKv({ kv = {} }: Seed): void {
+  #addKv({ kv = {} }: SeedContent): void {
     for (const [namespace, values] of Object.entries(kv)) {
       const where = ["kv", namespace];
       this.#add("kv_namespace", { title: namespace }, where);
@@ -219,7 +254,7 @@ class SeedReader {
     }
   }
 
-  #addQueues({ queues = {} }: Seed): void {
+  #addQueues({ queues = {} }: SeedContent): void {
     for (const [name, { consumer, dead_letter_queue: dead = "" }] of Object.entries(queues)) {
       const where = ["queues", name];
       this.#add("queue", { name, settings: {} }, where);

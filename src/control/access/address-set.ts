@@ -21,7 +21,7 @@ export class AddressSet {
 
   /** False if the text is not an address. The scope id of a link-local address is ignored. */
   has(address: string): boolean {
-    const value = numberOf(address.replace(/%.*$/, ""));
+    const value = numberOf(address.split("%", 1)[0]!);
     return value !== undefined && this.#ranges.some(({ first, last }) => first <= value && value <= last);
   }
 

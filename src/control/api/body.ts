@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import { parseJson } from "../../platform/util/json.ts";
 import { apiErrors } from "./errors.ts";
+import { boundaryOf, parseParts, refuseLongBody } from "./multipart.ts";
 import type { Operation } from "./operation.ts";
 import { validate } from "./validation.ts";
 
@@ -19,8 +20,7 @@ export async function readBody(
   if (operation.bodyKind === "form") {
     if (!contentType.startsWith("multipart/form-data"))
       throw apiErrors.contentType("multipart/form-data", contentType || "none");
-    const bytes = await readBytes(request, limit);
-    return validate(operation.body, await formFields(bytes, contentType), "body");
+    return validate(operation.body, await formFields(request, await readBytes(request, limit)), "body");
   }
   const bytes = await readBytes(request, limit);
   if (bytes.length === 0) {
@@ -76,24 +76,30 @@ function jsonOf(bytes: Uint8Array, limitBytes: number): unknown {
   return parseJson(text, apiErrors.malformedJson, Math.max(100_000, limitBytes / 16));
 }
 
-async function formFields(bytes: Uint8Array, contentType: string): Promise<Record<string, unknown>> {
-  let form: FormData;
-  try {
-    form = await new Response(bytes as Uint8Array<ArrayBuffer>, {
-      headers: { "content-type": contentType },
-    }).formData();
-  } catch {
-    throw apiErrors.invalid(
-      "Expected a well-formed multipart/form-data body but received a malformed one",
-      "/body",
-    );
-  }
-  return Object.fromEntries(form);
+const partsMax = 100;
+
+/** The fields of a form: texts, and files. */
+async function formFields(
+  request: IncomingMessage,
+  bytes: Uint8Array,
+): Promise<Record<string, string | File>> {
+  const limits = { bodyBytesMax: bytes.length, partBytesMax: bytes.length, partsMax };
+  const parts = await parseParts(
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
+    boundaryOf(request),
+    limits,
+  );
+  return Object.fromEntries(
+    parts.map(({ name, filename, contentType: type = "", bytes: content }) => [
+      name,
+      filename === undefined ? content.toString() : new File([new Uint8Array(content)], filename, { type }),
+    ]),
+  );
 }
 
 /** Reads a whole body into memory. Throws `bodyTooLarge` (413) as soon as it exceeds `limitBytes`. */
 export async function readBytes(request: IncomingMessage, limitBytes: number): Promise<Uint8Array> {
-  if (Number(request.headers["content-length"] ?? 0) > limitBytes) throw apiErrors.bodyTooLarge(limitBytes);
+  refuseLongBody(request, limitBytes);
   const chunks: Uint8Array[] = [];
   let length = 0;
   // Events instead of an async iterator, which costs several times as much for a small body.

@@ -123,6 +123,20 @@ export const apiErrors = {
       1003,
       "A resource that the request refers to was deleted while the request was in progress",
     ),
+  changedMeanwhile: (tag: string) =>
+    new ApiError(
+      412,
+      10412,
+      `Nothing was changed: the resource is not as If-Match says, its tag is now "${tag}". Read it again`,
+    ),
+  nothingToMatch: () =>
+    new ApiError(412, 10412, "Nothing was changed: the resource that If-Match means does not exist"),
+  conditionUnknown: () =>
+    new ApiError(
+      400,
+      10413,
+      "This operation has no condition. Leave the header If-Match out, or use * for any state",
+    ),
   unavailable: () =>
     new ApiError(503, 10503, "The database of this installation does not answer. Try again in 5 seconds", {
       retryAfterSeconds: 5,

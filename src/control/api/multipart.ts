@@ -26,8 +26,14 @@ export interface FormPart extends PartHead {
   bytes: Buffer;
 }
 
+/** Throws `bodyTooLarge` (413) for a body whose announced length exceeds the limit, before any of it is read. */
+export function refuseLongBody(request: IncomingMessage, bytesMax: number): void {
+  if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw apiErrors.bodyTooLarge(bytesMax);
+}
+
 /** Reads a multipart body into memory, with the parts in their original order. */
 export async function readParts(request: IncomingMessage, limits: MultipartLimits): Promise<FormPart[]> {
+  refuseLongBody(request, limits.bodyBytesMax);
   const parts: FormPart[] = [];
   await eachPart(request, boundaryOf(request), limits, async (head, stream) => {
     parts.push({ ...head, bytes: await collect(stream) });
@@ -42,11 +48,17 @@ export async function parseParts(
   limits: MultipartLimits,
 ): Promise<FormPart[]> {
   const parts: FormPart[] = [];
-  await eachPart(Readable.from([body]), boundary, limits, async (head, stream) => {
+  await eachPart(Readable.from(piecesOf(body)), boundary, limits, async (head, stream) => {
     parts.push({ ...head, bytes: await collect(stream) });
   });
   return parts;
 }
+
+/** The parser reads a piece to its end, also after a failure. */
+function* piecesOf(body: Buffer): Generator<Buffer> {
+  for (let at = 0; at < body.length; at += pieceBytes) yield body.subarray(at, at + pieceBytes);
+}
+const pieceBytes = 64 * 1024;
 
 /**
  * Reads a multipart body as it arrives. `take` gets each part as a stream, must read it to its end, and must limit
@@ -59,6 +71,7 @@ export async function streamParts(
   take: (head: PartHead, stream: Readable) => Promise<void>,
   signal?: AbortSignal,
 ): Promise<void> {
+  refuseLongBody(request, limits.bodyBytesMax);
   const ofParts = { ...limits, partBytesMax: limits.bodyBytesMax };
   await eachPart(request, boundaryOf(request), ofParts, take, signal);
 }

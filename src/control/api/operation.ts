@@ -36,6 +36,8 @@ interface Common {
   status?: number;
   /** The result has a secret, so that its length must not depend on its content: it is not compressed. */
   answersSecret?: boolean;
+  /** The change takes the header If-Match. The handler checks it with `expected` in its transaction. */
+  takesIfMatch?: boolean;
   /** The operation always fails: clients call it, and its error names the feature that this installation lacks. */
   isRefusal?: boolean;
   /**
@@ -63,6 +65,8 @@ export interface Call<Q, B, S> {
   clientIp: string;
   /** Informational messages for the envelope. */
   messages: ApiMessage[];
+  /** The tag of the resource's state, for the header ETag. */
+  etag?: string;
   /** `result_info` of the envelope, for results that contain a list. */
   resultInfo?: Record<string, unknown>;
 }
@@ -81,6 +85,8 @@ export interface Operation<S = never> extends Common {
   bodyOptional: boolean;
   /** Whether a call with this body only looks, so that it leaves no entry in the audit log. */
   isDry?: (body: never) => boolean;
+  /** Whether a call with this body only reads, although its method is that of a change: a live log, SQL that selects. */
+  isView?: true | ((body: never) => boolean);
   answer: "result" | "page" | "raw";
   result: z.ZodType | undefined;
   /** The codes of the errors of its domain. */
@@ -99,6 +105,7 @@ interface Declared<Q, B> extends Common {
   bodyKind?: BodyKind;
   bodyOptional?: boolean;
   isDry?: (body: B extends z.ZodType ? z.output<B> : undefined) => boolean;
+  isView?: true | ((body: B extends z.ZodType ? z.output<B> : undefined) => boolean);
 }
 
 /**

@@ -92,7 +92,7 @@ const isUnder = (name: string, root: string): boolean =>
  */
 function pathOf(text: string): string[] {
   const steps = text.startsWith("[")
-    ? [...text.matchAll(/\[([^\]]*)\]/g)].map((match) => match[1]!)
+    ? [...text.matchAll(/\[([^[\]]*)\]/g)].map((match) => match[1]!)
     : text.slice(1).split(".");
   if (steps.length === 0 || steps.length > 8 || steps.some((step) => forbidden.has(step)))
     throw apiErrors.invalid(`Expected a field of the metadata but received ${JSON.stringify(text)}`, "/body");

@@ -15,7 +15,7 @@ export function validate<S extends z.ZodType>(schema: S, value: unknown, where: 
   const errors = withoutEchoes(parsed.error.issues)
     .slice(0, errorsMax)
     .flatMap((issue) => describe(issue, value, schema, where));
-  throw new ApiErrors(errors);
+  throw new ApiErrors(errors.slice(0, errorsMax));
 }
 
 function describe(issue: z.core.$ZodIssue, root: unknown, schema: z.ZodType, where: string): ApiError[] {
@@ -31,7 +31,7 @@ function describe(issue: z.core.$ZodIssue, root: unknown, schema: z.ZodType, whe
   );
   if (issue.code === "unrecognized_keys") {
     const known = issue.path.length === 0 && "shape" in schema ? Object.keys(schema.shape as object) : [];
-    return issue.keys.map((key) => {
+    return issue.keys.slice(0, errorsMax).map((key) => {
       const meant = key === "" ? undefined : suggest(key, known);
       const hint = meant === undefined ? "" : ` (did you mean "${meant}"?)`;
       return apiErrors.invalid(
@@ -65,11 +65,20 @@ function withoutEchoes(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] 
   return issues.filter((issue) => (wrongTypes.get(JSON.stringify(issue.path)) ?? issue) === issue);
 }
 
-/** The issues of the union's branch that the value's shape matches; undefined if it matches none. */
+const unknownFields = (issues: readonly z.core.$ZodIssue[]): string[] =>
+  issues.flatMap((issue) => (issue.code === "unrecognized_keys" ? issue.keys : []));
+
+/**
+ * The issues of the union's branch that the value's shape matches; undefined if it matches none. If no branch
+ * knows a field, the unknown field is the issue: the fields that a branch misses would mislead.
+ */
 function nearestBranch(issue: z.core.$ZodIssueInvalidUnion): z.core.$ZodIssue[] | undefined {
-  const branch = issue.errors.find((issues) =>
+  const branches = issue.errors.filter((issues) =>
     issues.every(({ path, code }) => path.length > 0 || code === "unrecognized_keys"),
   );
+  const [nearest] = branches.toSorted((a, b) => unknownFields(a).length - unknownFields(b).length);
+  const unknown = nearest?.find(({ code }) => code === "unrecognized_keys");
+  const branch = unknown === undefined || branches.length === 1 ? nearest : [unknown];
   return branch?.map((each) => ({ ...each, path: [...issue.path, ...each.path] }));
 }
 

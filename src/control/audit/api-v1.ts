@@ -56,6 +56,7 @@ export function logResource(row: store.AuditEntry): AuditLog {
     interface: row.actor_type === "system" ? "system" : row.actor_context === "dash" ? "UI" : "API",
     metadata: {
       action: row.description,
+      action_type: row.action_type,
       ...(row.zone_name === null ? {} : { zone_name: row.zone_name }),
       ...(row.actor_token_id === null
         ? {}

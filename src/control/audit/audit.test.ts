@@ -1,4 +1,4 @@
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { pino } from "pino";
 import { z } from "zod";
 import { describeStorage } from "../../../test/helpers/storage-matrix.ts";
@@ -10,8 +10,8 @@ import { setTime } from "../../platform/timers/clock.ts";
 import { Audit } from "./audit.ts";
 import type { AuditedCall } from "./entry.ts";
 import { firstIdAt, newEntryId, timeOfEntry } from "./entry-id.ts";
-import { networkOf, Refusals } from "./refusals.ts";
-import { addresses, list } from "./store.ts";
+import { networkKey, Refusals } from "./refusals.ts";
+import { addresses, append, entries, list } from "./store.ts";
 
 const edit: Operation = operationsFor<object>().operation({
   id: "thing_edit",
@@ -41,8 +41,7 @@ describeStorage("the audit log", (open) => {
     const zones = { find: () => undefined };
     return { storage, audit: new Audit({ storage, accounts, zones, logger: pino({ level: "silent" }) }) };
   }
-  const rows = (storage: Storage) =>
-    storage.read.selectFrom("audit_logs").selectAll().orderBy("id").execute();
+  const rows = (storage: Storage) => entries(storage.read).selectAll().orderBy("id").execute();
   const setMeta = (storage: Storage, key: string) =>
     storage.write((trx) => trx.insertInto("meta").values({ key, value: "" }).execute());
   const none = { before: async (): Promise<null> => null, statusOf: () => 500 };
@@ -155,6 +154,48 @@ describeStorage("the audit log", (open) => {
     await storage.close();
   });
 
+  it("shows entries before and after they have indexes, each once and in order", async () => {
+    const { storage, audit } = await make();
+    const count = 260;
+    for (let i = 0; i < count; i++)
+      await audit.perform(edit, { ...call(), requestId: `r${i}` }, none, () => setMeta(storage, `k${i}`));
+    const search = { of: { account_id: "a" }, sinceMs: undefined, beforeMs: undefined, has: {}, not: {} };
+    const requests = async (): Promise<unknown[]> => {
+      const found = await list(storage.read, { ...search, direction: "asc" }, { limit: 1000 });
+      return found.map(({ raw_cf_ray_id: request }) => request);
+    };
+    const expected = Array.from({ length: count }, (_, i) => `r${i}`);
+    expect(await requests()).toEqual(expected);
+    const failing = audit.perform(edit, { ...call(), requestId: "last" }, none, async () => {
+      await setMeta(storage, "half");
+      throw new Error("later");
+    });
+    await expect(failing).rejects.toThrow("later");
+    await audit.close();
+    expect(await requests()).toEqual([...expected, "last"]);
+    const newest = await list(storage.read, { ...search, direction: "desc" }, { limit: 2 });
+    expect(newest).toMatchObject([{ action_result: "failure" }, { action_result: "success" }]);
+    expect(await storage.read.selectFrom("audit_log_tail").select("id").execute()).toEqual([]);
+    await storage.close();
+  });
+
+  it("writes indexes also for calls that write nothing themselves, and all that a kill has left", async () => {
+    const { storage, audit } = await make();
+    const waiting = async (): Promise<number> =>
+      (await storage.read.selectFrom("audit_log_tail").select("id").execute()).length;
+    const ahead = { ...edit, audit: "ahead" } as const;
+    for (let i = 0; i < 300; i++) await audit.perform(ahead, call(), none, async () => {});
+    await vi.waitFor(async () => expect(await waiting()).toBeLessThan(250));
+    const [entry] = await rows(storage);
+    await storage.write(async (trx) => {
+      for (let i = 0; i < 2500; i++) await append(trx, { ...entry!, id: `left${i}` });
+    });
+    await audit.removeOld(1);
+    expect(await waiting()).toBe(0);
+    expect((await rows(storage)).length).toBe(2800);
+    await storage.close();
+  });
+
   it("removes entries after their time, in batches", async () => {
     const { storage, audit } = await make();
     await audit.perform(edit, call(), none, () => setMeta(storage, "a"));
@@ -232,12 +273,17 @@ it("values are shown as far as their schema declares them", () => {
 
 it("an IPv6 network has one key, however its addresses are written", () => {
   for (const address of ["2001:db8::1", "2001:db8::1:2:3:4", "2001:db8:0:0:5::"])
-    expect(networkOf(address)).toBe("2001:db8:0:0");
-  expect(networkOf("2001:db8:1:2:3:4:5:6")).toBe("2001:db8:1:2");
-  expect(["192.0.2.1", "::ffff:192.0.2.1", ""].map(networkOf)).toEqual(["192.0.2.1", "::ffff:192.0.2.1", ""]);
+    expect(networkKey(address)).toBe("2001:db8:0:0");
+  expect(networkKey("2001:db8:1:2:3:4:5:6")).toBe("2001:db8:1:2");
+  expect(["192.0.2.1", "::ffff:192.0.2.1", ""].map(networkKey)).toEqual([
+    "192.0.2.1",
+    "::ffff:192.0.2.1",
+    "",
+  ]);
 });
 
-// At the end, because ids never go back in time.
+// At the end, because ids never go back in time. For the same reason, each storage has a later time than the last.
+let startMs = Date.now();
 describeStorage("an entry of the audit log after a rolled-back transaction", (open) => {
   /** Fails after its entry was added. */
   const writeThatRollsBack = async (storage: Storage): Promise<void> => {
@@ -259,13 +305,14 @@ describeStorage("an entry of the audit log after a rolled-back transaction", (op
     const directory = { accounts: new Accounts(storage), zones: { find: () => undefined } };
     const audit = new Audit({ storage, ...directory, logger: pino({ level: "silent" }) });
     onTestFinished(() => setTime());
-    const startMs = Date.now();
+    startMs += 120_000;
+    setTime(() => startMs);
     await audit.perform(edit, call(), { before: async () => null, statusOf: () => 500 }, async () => {
       await expect(writeThatRollsBack(storage)).rejects.toThrow();
       setTime(() => startMs + 60_000);
       await storage.write((trx) => trx.insertInto("meta").values({ key: "late", value: "" }).execute());
     });
-    const [entry] = await storage.read.selectFrom("audit_logs").select("id").execute();
+    const [entry] = await entries(storage.read).select("id").execute();
     expect(timeOfEntry(entry!.id)).toBeGreaterThanOrEqual(startMs + 60_000);
     await storage.close();
   });

@@ -11,7 +11,7 @@ import type { Zones } from "../zones/zones.ts";
 import { isAudited, isBookkeeping } from "./describe.ts";
 import { newEntryId, timeOfEntry } from "./entry-id.ts";
 import { entryOfCall, entryOfSystem, foreignChanges, type AuditedCall } from "./entry.ts";
-import { networkOf, Refusals } from "./refusals.ts";
+import { networkKey, Refusals } from "./refusals.ts";
 import * as store from "./store.ts";
 
 /** State of a call, kept in its asynchronous context and in work that outlives the call. */
@@ -54,6 +54,10 @@ export interface AuditOptions {
 }
 
 const removedAtOnce = 500;
+/** On SQLite, the indexes follow after so many entries, which blocks the process for about a millisecond. */
+const unindexedMax = 250;
+/** Entries in one transaction that writes indexes. After a kill, more may wait than `unindexedMax`. */
+const indexedAtOnce = 1000;
 /** An id of an entry is committed at most so long after its time, and its transaction. */
 const freshMs = 1000;
 
@@ -67,6 +71,11 @@ export class Audit {
   readonly #refusals = new Refusals();
   readonly #isKept: boolean;
   readonly #writing = new Set<Promise<void>>();
+  /** Entries since the indexes of the last ones were written. */
+  #unindexed = 0;
+  /** Number of entries that were removed because of their age. */
+  removed = 0;
+  #indexing: Promise<void> | undefined;
   /** Refused calls since the start, with an entry or without. */
   refusedCount = 0;
 
@@ -79,6 +88,7 @@ export class Audit {
       committed: () => {
         const recording = this.#contexts.getStore()?.recording;
         if (recording?.entryId !== undefined) recording.isWritten = true;
+        this.#indexIfDue();
       },
     });
   }
@@ -128,7 +138,7 @@ export class Audit {
     const { actor, account, clientIp } = call;
     // Without an account or a user, no operation would list it.
     if (account === undefined && (actor?.userId ?? null) === null) return;
-    const who = `${actor?.id ?? networkOf(clientIp)} ${account?.id ?? ""}`;
+    const who = `${actor?.id ?? networkKey(clientIp)} ${account?.id ?? ""}`;
     const uncounted = this.#refusals.take(who, actor === undefined);
     if (uncounted === undefined) return;
     const entry = entryOfCall(
@@ -138,7 +148,8 @@ export class Audit {
       this.#options,
     );
     const writing = this.#options.storage
-      .write(async (trx) => store.insert(trx, entry), unwitnessed)
+      .write(async (trx) => this.#insert(trx, entry), unwitnessed)
+      .then(() => this.#indexIfDue())
       .catch((error: unknown) =>
         this.#options.logger.warn({ err: error }, "a refused call left no audit entry"),
       )
@@ -150,26 +161,58 @@ export class Audit {
   async removeOld(retentionDays: number, now = clock.now()): Promise<void> {
     const { storage } = this.#options;
     const oldest = now - retentionDays * 86_400_000;
+    await this.#index();
     await onOneNode(storage, "audit", async () => {
       for (const id of await store.accountsBefore(storage.read, oldest))
-        for (let removed = removedAtOnce; removed === removedAtOnce;)
+        for (let removed = removedAtOnce; removed === removedAtOnce;) {
           removed = await storage.write(
             async (trx) => store.removeBefore(trx, id, oldest, removedAtOnce),
             unwitnessed,
           );
+          this.removed += removed;
+        }
     });
   }
 
   /** Waits for entries that are being written. */
   async close(): Promise<void> {
     await Promise.all(this.#writing);
+    await this.#indexing; // it may have begun before the last entries
+    // An older version of the program reads only entries with indexes.
+    if (this.#isKept && this.#options.storage.engine === "sqlite") this.#indexSoon();
+    await this.#indexing;
+  }
+
+  async #insert(trx: Write, entry: store.AuditEntry): Promise<void> {
+    if (this.#options.storage.engine === "postgres") return store.insert(trx, entry);
+    this.#unindexed++;
+    return store.append(trx, entry);
+  }
+
+  #indexIfDue(): void {
+    if (this.#unindexed >= unindexedMax) this.#indexSoon();
+  }
+
+  #indexSoon(): void {
+    this.#indexing ??= this.#index()
+      .catch((error: unknown) =>
+        this.#options.logger.warn({ err: error }, "the newest audit entries have no index yet"),
+      )
+      .finally(() => (this.#indexing = undefined));
+  }
+
+  async #index(): Promise<void> {
+    this.#unindexed = 0;
+    const { storage } = this.#options;
+    for (let isMore = true; isMore;)
+      isMore = await storage.write(async (trx) => store.indexTail(trx, indexedAtOnce), unwitnessed);
   }
 
   #add(trx: Write, changes: readonly Change[], result: unknown): Promise<unknown> | undefined {
     const recording = this.#contexts.getStore()?.recording;
     if (recording !== undefined) return this.#addOfCall(trx, recording, changes, result);
     const own = changes.filter(({ kind }) => !isBookkeeping(kind));
-    return own.length === 0 ? undefined : store.insert(trx, entryOfSystem(own, this.#options));
+    return own.length === 0 ? undefined : this.#insert(trx, entryOfSystem(own, this.#options));
   }
 
   async #addOfCall(
@@ -181,7 +224,7 @@ export class Audit {
     if (!recording.isWritten) await this.#record(trx, recording, changes, result);
     // Another account sees the change to its resources, but not its author.
     for (const foreign of foreignChanges(changes, recording.accountId, this.#options))
-      await store.insert(trx, entryOfSystem(foreign, this.#options, "through a call in another account"));
+      await this.#insert(trx, entryOfSystem(foreign, this.#options, "through a call in another account"));
   }
 
   async #record(
@@ -192,13 +235,16 @@ export class Audit {
   ): Promise<void> {
     const { operation, call, before } = recording;
     // An attempt before was rolled back. Readers of the log pass over ids in their order, and would miss an old one.
+    const isRepeated = recording.entryId !== undefined;
     if (recording.entryId === undefined || clock.now() - timeOfEntry(recording.entryId) > freshMs)
       recording.entryId = newEntryId();
-    const told = { id: recording.entryId, before, changes, result };
-    const entry = entryOfCall(operation, call, told, this.#options);
+    const outcome = { id: recording.entryId, before, changes, result };
+    const entry = entryOfCall(operation, call, outcome, this.#options);
     recording.accountId = entry.account_id === "" ? null : entry.account_id;
     recording.isListed = recording.accountId !== null || entry.user_id !== null;
-    await store.insert(trx, entry);
+    // The transaction of an attempt before may have been committed meanwhile.
+    if (isRepeated && (await store.exists(trx, entry))) return;
+    await this.#insert(trx, entry);
   }
 
   async #recordAlone(recording: Recording): Promise<void> {
@@ -207,6 +253,7 @@ export class Audit {
       unwitnessed,
     );
     recording.isWritten = true;
+    this.#indexIfDue();
   }
 
   async #noteFailure(entry: Pick<store.AuditEntry, "account_id" | "id">, status: number): Promise<void> {

@@ -16,6 +16,10 @@ export const audit = capability({
   create: (needed) => ({ audit: new Audit(needed, needed.apiChecks.withoutAudit !== true) }),
   operations: auditOperations,
   metrics: async (services) => (await import("./metrics.ts")).auditMetrics(services.audit),
+  async expire({ audit: log, config }) {
+    await log.removeOld(config.auditRetentionDays);
+    return { audit: log.removed };
+  },
   run: ({ audit: log, config, logger }) =>
     repeat(
       async () => log.removeOld(config.auditRetentionDays),

@@ -1,5 +1,5 @@
 import { declare, table } from "../../declaration.ts";
-import type { AuditLogsTable } from "./tables.ts";
+import type { AuditLogsTable, AuditLogTailTable } from "./tables.ts";
 
 /** The audit log. */
 export const declaration = declare({
@@ -16,9 +16,11 @@ export const declaration = declare({
   },
   tables: {
     audit_logs: table<AuditLogsTable>(),
+    audit_log_tail: table<AuditLogTailTable>(),
   },
   migrations: {
     "0025-audit-logs": async () => (await import("./migrations/0025-audit-logs.ts")).auditLogs,
     "0032-audit-log-key": async () => (await import("./migrations/0032-audit-log-key.ts")).auditLogKey,
+    "0036-audit-log-tail": async () => (await import("./migrations/0036-audit-log-tail.ts")).auditLogTail,
   },
 });

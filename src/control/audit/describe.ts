@@ -15,6 +15,13 @@ export interface Described {
 export const isAudited = ({ method, audit, isRefusal, isDry }: Operation, body: unknown): boolean =>
   method !== "GET" && audit !== "none" && isRefusal !== true && isDry?.(body as never) !== true;
 
+/** The type of an entry: "view" for calls that only read. */
+export const actionTypeOf = (operation: Operation, body: unknown): ActionType => {
+  const { isView } = operation;
+  const reads = isView === true || (body !== undefined && isView?.(body as never) === true);
+  return reads ? "view" : describe(operation).action;
+};
+
 const described = new WeakMap<Operation, Described>();
 
 export function describe(operation: Operation): Described {

@@ -6,7 +6,7 @@ import { boundedJson, shapeOf, withoutSecrets } from "../api/sensitive.ts";
 import type { Change } from "../../platform/storage/storage.ts";
 import type { Zone } from "../zones/zone.ts";
 import type { Zones } from "../zones/zones.ts";
-import { describe, isBookkeeping, productOfKind } from "./describe.ts";
+import { actionTypeOf, describe, isBookkeeping, productOfKind } from "./describe.ts";
 import { newEntryId } from "./entry-id.ts";
 import type { AuditEntry } from "./store.ts";
 
@@ -23,8 +23,8 @@ export type AuditedCall = Pick<
   isAudited?: boolean;
 };
 
-/** The facts of a call that are known at the end of its transaction. */
-export interface CallFacts {
+/** The outcome of a call, as it is known at the end of its transaction. */
+export interface CallOutcome {
   id: string;
   before: string | null;
   changes: readonly Change[];
@@ -60,10 +60,10 @@ export const beforeJson = (resource: unknown, operation: Operation): string | nu
 export function entryOfCall(
   operation: Operation,
   call: AuditedCall,
-  outcome: CallFacts,
+  outcome: CallOutcome,
   directory: Directory,
 ): AuditEntry {
-  const { action, product, type, scope } = describe(operation);
+  const { product, type, scope } = describe(operation);
   const { refusal } = outcome;
   const { actor, zone, incoming } = call;
   const account = call.account ?? accountOf(outcome, directory);
@@ -74,7 +74,7 @@ export function entryOfCall(
     zone_id: zone?.id ?? null,
     zone_name: zone?.name ?? null,
     action_result: refusal === undefined ? "success" : "failure",
-    action_type: action,
+    action_type: actionTypeOf(operation, call.body),
     operation: operation.id,
     description: cut(operation.summary, 200) + uncountedText(refusal?.uncounted ?? 0),
     ...actorColumns(actor, incoming.headers.authorization === undefined, directory),
@@ -166,7 +166,7 @@ export function entryOfSystem(
 
 /** The account of a change whose path names none: of a created zone, of a membership. */
 function accountOf(
-  { changes, result }: CallFacts,
+  { changes, result }: CallOutcome,
   { accounts }: Directory,
 ): { id: string; name: string | undefined } | undefined {
   const named = (result as { accountId?: unknown } | null | undefined)?.accountId;
@@ -211,7 +211,11 @@ function uriOf({ access, path }: Operation, { incoming }: AuditedCall): string {
 }
 
 /** The resource that the path names last; for a created one, its id in the result or the first change. */
-function resourceId(operation: Operation, call: AuditedCall, { result, changes }: CallFacts): string | null {
+function resourceId(
+  operation: Operation,
+  call: AuditedCall,
+  { result, changes }: CallOutcome,
+): string | null {
   const { idParameter, action } = describe(operation);
   const named = idParameter === undefined ? undefined : call.params[idParameter];
   const isNew = action === "create" || named === undefined;

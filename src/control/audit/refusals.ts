@@ -45,7 +45,7 @@ export class Refusals {
 }
 
 /** The key of an address: an IPv6 address counts as its /64 network, because one client has all of its addresses. */
-export function networkOf(address: string): string {
+export function networkKey(address: string): string {
   if (address.includes(".") || !address.includes(":")) return address;
   const [head = "", tail] = address.split("::");
   const groups = (text: string): string[] => (text === "" ? [] : text.split(":"));

@@ -8,45 +8,103 @@ import type { AuditLogsTable } from "./tables.ts";
 export type AuditEntry = Selectable<AuditLogsTable>;
 type Column = keyof AuditLogsTable;
 
+/** The columns of an entry, in both tables. */
+const columns = [
+  "id",
+  "account_id",
+  "account_name",
+  "user_id",
+  "zone_id",
+  "zone_name",
+  "action_result",
+  "action_type",
+  "operation",
+  "description",
+  "actor_context",
+  "actor_email",
+  "actor_id",
+  "actor_ip_address",
+  "actor_token_id",
+  "actor_token_name",
+  "actor_type",
+  "raw_cf_ray_id",
+  "raw_method",
+  "raw_status_code",
+  "raw_uri",
+  "raw_user_agent",
+  "resource_id",
+  "resource_product",
+  "resource_scope",
+  "resource_type",
+  "request",
+  "before",
+] as const satisfies readonly Column[];
+
+const valuesOf = (entry: Insertable<AuditLogsTable>): Insertable<AuditLogsTable> =>
+  Object.fromEntries(columns.map((column) => [column, entry[column]])) as Insertable<AuditLogsTable>;
+
 const insertOne = prepared((db, entry: Insertable<AuditLogsTable>) =>
   db
     .insertInto("audit_logs")
-    .values({
-      id: entry.id,
-      account_id: entry.account_id,
-      account_name: entry.account_name,
-      user_id: entry.user_id,
-      zone_id: entry.zone_id,
-      zone_name: entry.zone_name,
-      action_result: entry.action_result,
-      action_type: entry.action_type,
-      operation: entry.operation,
-      description: entry.description,
-      actor_context: entry.actor_context,
-      actor_email: entry.actor_email,
-      actor_id: entry.actor_id,
-      actor_ip_address: entry.actor_ip_address,
-      actor_token_id: entry.actor_token_id,
-      actor_token_name: entry.actor_token_name,
-      actor_type: entry.actor_type,
-      raw_cf_ray_id: entry.raw_cf_ray_id,
-      raw_method: entry.raw_method,
-      raw_status_code: entry.raw_status_code,
-      raw_uri: entry.raw_uri,
-      raw_user_agent: entry.raw_user_agent,
-      resource_id: entry.resource_id,
-      resource_product: entry.resource_product,
-      resource_scope: entry.resource_scope,
-      resource_type: entry.resource_type,
-      request: entry.request,
-      before: entry.before,
-    })
+    .values(valuesOf(entry))
     .onConflict((conflict) => conflict.columns(["account_id", "id"]).doNothing()),
 );
+
+const appendOne = prepared((db, entry: Insertable<AuditLogsTable>) =>
+  db.insertInto("audit_log_tail").values(valuesOf(entry)),
+);
+
+/** All entries. Those of the tail have no index, so it stays short. */
+export const entries = (read: Read) =>
+  read.selectFrom(
+    read
+      .selectFrom("audit_logs")
+      .select(columns)
+      .unionAll(read.selectFrom("audit_log_tail").select(columns))
+      .as("entries"),
+  );
+
+/** Adds an entry without its indexes, which follow with `indexTail`. For SQLite. */
+export async function append(trx: Write, entry: AuditEntry): Promise<void> {
+  await appendOne(trx, entry);
+}
 
 /** Does nothing if the entry exists already. */
 export async function insert(trx: Write, entry: AuditEntry): Promise<void> {
   await insertOne(trx, entry);
+}
+
+/** Moves the oldest entries of the tail into the table with indexes. Returns whether there are more than `max`. */
+export async function indexTail(trx: Write, max: number): Promise<boolean> {
+  const later = await trx
+    .selectFrom("audit_log_tail")
+    .select("number")
+    .orderBy("number")
+    .limit(1)
+    .offset(max)
+    .executeTakeFirst();
+  const moved = trx
+    .selectFrom("audit_log_tail")
+    .$if(later !== undefined, (all) => all.where("number", "<", later!.number))
+    .select(columns);
+  await trx
+    .insertInto("audit_logs")
+    .columns(columns)
+    .expression(moved.orderBy("account_id").orderBy("id"))
+    .onConflict((conflict) => conflict.columns(["account_id", "id"]).doNothing())
+    .execute();
+  await trx
+    .deleteFrom("audit_log_tail")
+    .$if(later !== undefined, (all) => all.where("number", "<", later!.number))
+    .execute();
+  return later !== undefined;
+}
+
+export async function exists(
+  read: Read,
+  { account_id, id }: Pick<AuditEntry, "account_id" | "id">,
+): Promise<boolean> {
+  return (await find(read, account_id, id)) !== undefined;
 }
 
 /** Notes that the call of an entry failed after all. */
@@ -55,12 +113,13 @@ export async function setFailed(
   { account_id, id }: Pick<AuditEntry, "account_id" | "id">,
   status: number,
 ): Promise<void> {
-  await trx
-    .updateTable("audit_logs")
-    .set({ action_result: "failure", raw_status_code: status })
-    .where("account_id", "=", account_id)
-    .where("id", "=", id)
-    .execute();
+  for (const table of ["audit_logs", "audit_log_tail"] as const)
+    await trx
+      .updateTable(table)
+      .set({ action_result: "failure", raw_status_code: status })
+      .where("account_id", "=", account_id)
+      .where("id", "=", id)
+      .execute();
 }
 
 export interface Search {
@@ -118,8 +177,7 @@ export async function addresses(read: Read, search: Search, limit: number): Prom
 }
 
 export async function find(read: Read, accountId: string, id: string): Promise<AuditEntry | undefined> {
-  return read
-    .selectFrom("audit_logs")
+  return entries(read)
     .selectAll()
     .where("id", "=", id)
     .where("account_id", "=", accountId)
@@ -132,8 +190,7 @@ export async function listBetween(
   accountId: string,
   { after, before, limit }: { after: string; before: string; limit: number },
 ): Promise<AuditEntry[]> {
-  return read
-    .selectFrom("audit_logs")
+  return entries(read)
     .selectAll()
     .where("account_id", "=", accountId)
     .where("id", ">", after)
@@ -166,8 +223,8 @@ function matching(read: Read, search: Search) {
   const { of, has, not } = search;
   let query =
     "account_id" in of
-      ? read.selectFrom("audit_logs").where("account_id", "=", of.account_id)
-      : read.selectFrom("audit_logs").where("user_id", "=", of.user_id);
+      ? entries(read).where("account_id", "=", of.account_id)
+      : entries(read).where("user_id", "=", of.user_id);
   for (const [operator, id] of boundsOf(search)) query = query.where("id", operator, id);
   for (const [column, values] of Object.entries(has))
     // PostgreSQL has no empty lists.
@@ -182,7 +239,7 @@ function matching(read: Read, search: Search) {
   return query;
 }
 
-/** The accounts with entries of before a time, also deleted ones. Seeks from account to account in the key. */
+/** The accounts with indexed entries of before a time, also deleted ones. Seeks from account to account in the key. */
 export async function accountsBefore(read: Read, timeMs: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     with recursive accounts(id) as (
@@ -197,7 +254,7 @@ export async function accountsBefore(read: Read, timeMs: number): Promise<string
   return rows.map(({ id }) => id);
 }
 
-/** Deletes at most `limit` entries of an account of before a time; returns their number. */
+/** Deletes at most `limit` indexed entries of an account of before a time; returns their number. */
 export async function removeBefore(
   trx: Write,
   accountId: string,

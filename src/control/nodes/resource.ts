@@ -16,6 +16,7 @@ export const NodeSchema = z
     seen_on: TimeSchema,
     stopped_on: TimeSchema.nullable(),
     change_seq: z.int().nullable(),
+    object_shards: z.int().nullable(),
   })
   .meta({
     id: "Node",
@@ -34,4 +35,5 @@ export const nodeResource = (node: ListedNode): z.input<typeof NodeSchema> => ({
   seen_on: isoTime(node.seenOn),
   stopped_on: node.endedOn === null ? null : isoTime(node.endedOn),
   change_seq: node.seq,
+  object_shards: node.shards,
 });

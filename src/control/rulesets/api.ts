@@ -1,13 +1,16 @@
+import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import { ApiError, apiErrors } from "../api/errors.ts";
+import { expected } from "../api/if-match.ts";
 import { operationsFor, type Call } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import type { PermissionKey } from "../access/permissions.ts";
+import { expressionBytesMax } from "../../rules/syntax/parse.ts";
 import { actionNames, actionParameters } from "./actions.ts";
 import { checkExpression } from "./expression.ts";
 import { rulesetErrors } from "./errors.ts";
-import { phases, type RulesetPhase, type Rule, type Ruleset } from "./ruleset.ts";
+import { phases, rulesetTag, type RulesetPhase, type Rule, type Ruleset } from "./ruleset.ts";
 import type { RuleInput, Rulesets } from "./rulesets.ts";
 import { rulesetErrorCodes } from "./api-errors.ts";
 
@@ -51,7 +54,7 @@ const RuleInputSchema = z.strictObject({
   snippet_name: z.string().optional(),
   action: z.enum(actionNames),
   action_parameters: z.record(z.string(), z.unknown()),
-  expression: z.string().min(1).max(4096),
+  expression: z.string().min(1).max(expressionBytesMax),
   description: z.string().max(500).default(""),
   enabled: z.boolean().default(true),
 });
@@ -89,6 +92,25 @@ const rulesetResource = (ruleset: Ruleset): z.input<typeof RulesetSchema> => ({
   ...summary(ruleset),
   rules: ruleset.rules.map(ruleResource),
 });
+
+/** A ruleset, with its tag in the answer. */
+function tagged(
+  call: Pick<Call<unknown, unknown, Services>, "etag">,
+  ruleset: Ruleset,
+): z.input<typeof RulesetSchema> {
+  call.etag = rulesetTag(ruleset);
+  return rulesetResource(ruleset);
+}
+
+/** The condition on one rule, whose tag is its version. Throws if the ruleset has no such rule. */
+function expectedRule(incoming: IncomingMessage): (ruleset: Ruleset, id: string) => void {
+  const check = expected(incoming);
+  return ({ rules }, id) => {
+    const rule = rules.find((candidate) => candidate.id === id);
+    if (rule === undefined) throw rulesetErrors.ruleNotFound(id);
+    check(rule.version);
+  };
+}
 
 type RuleBody = z.output<typeof RuleInputSchema>;
 async function ruleInput(body: RuleBody, phase: RulesetPhase, where: string): Promise<RuleInput> {
@@ -163,21 +185,31 @@ const entrypointOperations = (area: "origin_rules" | "snippets", segment: string
     summary: suffix === "" ? "Get the rules of a phase" : "Get the snippet rules as a ruleset",
     access: { scope: "zone", permission: `${area}:read` },
     result: RulesetSchema,
-    handle: async ({ zone, params, services }) =>
-      rulesetResource(await services.rulesets.entrypoint(zone.id, phaseOf({ phase: segment, ...params }))),
+    handle: async (call) => {
+      const { zone, params, services } = call;
+      const phase = phaseOf({ phase: segment, ...params });
+      return tagged(call, await services.rulesets.entrypoint(zone.id, phase));
+    },
   }),
   operation({
     id: `ruleset_entrypoint_put${suffix}`,
+    takesIfMatch: true,
     method: "PUT",
     path: `${base}/phases/${segment}/entrypoint`,
     summary: suffix === "" ? "Replace all rules of a phase" : "Replace all snippet rules as a ruleset",
     access: { scope: "zone", permission: `${area}:edit` },
     body: RulesetInputSchema,
     result: RulesetSchema,
-    async handle({ zone, params, body, services }) {
+    async handle(call) {
+      const { zone, params, body, services, incoming } = call;
       const phase = phaseOf({ phase: segment, ...params });
       const input = await rulesetInput(body, phase);
-      return rulesetResource(await services.rulesets.putEntrypoint(zone.id, phase, () => input));
+      const check = expected(incoming);
+      const change = (current: Ruleset | undefined): typeof input => {
+        check(current && rulesetTag(current));
+        return input;
+      };
+      return tagged(call, await services.rulesets.putEntrypoint(zone.id, phase, change));
     },
   }),
 ];
@@ -234,10 +266,11 @@ export const rulesetOperations = [
     summary: "Get a ruleset",
     access: read,
     result: RulesetSchema,
-    handle: async (call) => rulesetResource(await permitted(call, "read")),
+    handle: async (call) => tagged(call, await permitted(call, "read")),
   }),
   operation({
     id: "ruleset_update",
+    takesIfMatch: true,
     method: "PUT",
     path: `${base}/{ruleset_id}`,
     summary: "Replace all rules of a ruleset",
@@ -247,18 +280,25 @@ export const rulesetOperations = [
     async handle(call) {
       const { id, phase } = await permitted(call, "edit");
       const input = await rulesetInput(call.body, phase);
-      return rulesetResource(await call.services.rulesets.edit(call.zone.id, id, () => input));
+      const check = expected(call.incoming);
+      const changed = await call.services.rulesets.edit(call.zone.id, id, (current) => {
+        check(rulesetTag(current));
+        return input;
+      });
+      return tagged(call, changed);
     },
   }),
   rawOperation({
     id: "ruleset_delete",
+    takesIfMatch: true,
     method: "DELETE",
     path: `${base}/{ruleset_id}`,
     summary: "Delete a ruleset",
     access: edit,
     async handle(call) {
       const { id } = await permitted(call, "edit");
-      await call.services.rulesets.delete(call.zone.id, id);
+      const check = expected(call.incoming);
+      await call.services.rulesets.delete(call.zone.id, id, (current) => check(rulesetTag(current)));
       return new Response(null, { status: 204 });
     },
   }),
@@ -283,6 +323,7 @@ export const rulesetOperations = [
   }),
   operation({
     id: "ruleset_rule_edit",
+    takesIfMatch: true,
     method: "PATCH",
     path: `${base}/{ruleset_id}/rules/{rule_id}`,
     summary: "Replace one rule",
@@ -293,8 +334,9 @@ export const rulesetOperations = [
       const ruleset = await permitted(call, "edit");
       const id = call.params["rule_id"]!;
       const rule = { ...(await ruleInput(call.body, ruleset.phase, "")), id };
+      const checkRule = expectedRule(call.incoming);
       const changed = await call.services.rulesets.edit(call.zone.id, ruleset.id, (current) => {
-        if (!current.rules.some((candidate) => candidate.id === id)) throw rulesetErrors.ruleNotFound(id);
+        checkRule(current, id);
         return { rules: current.rules.map((candidate) => (candidate.id === id ? rule : keep(candidate))) };
       });
       return rulesetResource(changed);
@@ -302,6 +344,7 @@ export const rulesetOperations = [
   }),
   operation({
     id: "ruleset_rule_delete",
+    takesIfMatch: true,
     method: "DELETE",
     path: `${base}/{ruleset_id}/rules/{rule_id}`,
     summary: "Delete one rule",
@@ -310,8 +353,9 @@ export const rulesetOperations = [
     async handle(call) {
       const ruleset = await permitted(call, "edit");
       const id = call.params["rule_id"]!;
+      const checkRule = expectedRule(call.incoming);
       const changed = await call.services.rulesets.edit(call.zone.id, ruleset.id, (current) => {
-        if (!current.rules.some((rule) => rule.id === id)) throw rulesetErrors.ruleNotFound(id);
+        checkRule(current, id);
         return { rules: current.rules.filter((rule) => rule.id !== id).map(keep) };
       });
       return rulesetResource(changed);

@@ -1,3 +1,5 @@
+import { tagOf } from "../api/if-match.ts";
+
 /** A rule of a ruleset, with the ids that the API gave it. */
 export interface Rule {
   id: string;
@@ -10,6 +12,13 @@ export interface Rule {
   actionParameters: Record<string, unknown>;
   lastUpdated: number;
 }
+
+/** The tag of the state of a list of rules: it differs if a rule, or their order, does. */
+export const rulesTag = (rules: readonly Pick<Rule, "id" | "version">[]): string =>
+  tagOf(rules.map(({ id, version }) => `${id} ${version}`));
+
+/** The tag of the state of a ruleset. Each change raises its version, and another ruleset has another id. */
+export const rulesetTag = ({ id, version }: Pick<Ruleset, "id" | "version">): string => `${id}.${version}`;
 
 /** The rules of one phase of a zone, in the order in which they apply. */
 export interface Ruleset {

@@ -60,18 +60,18 @@ export class Rulesets {
     return rulesets.find((candidate) => candidate.phase === phase)?.rules ?? [];
   }
 
-  /** Creates the entrypoint of a phase, or replaces all of its rules, with a function of the current ones. */
+  /** Creates the entrypoint of a phase, or replaces all of its rules, with a function of the current ruleset. */
   async putEntrypoint(
     zoneId: string,
     phase: RulesetPhase,
-    change: (current: readonly Rule[]) => RulesetInput,
+    change: (current: Ruleset | undefined) => RulesetInput,
     mustBeNew = false,
   ): Promise<Ruleset> {
     return this.#storage.write(async (trx, changed) => {
       await lockZone(this.#storage, trx, zoneId);
       const current = (await store.listOfZone(trx, zoneId)).find((candidate) => candidate.phase === phase);
       if (current !== undefined && mustBeNew) throw rulesetErrors.exists(phase);
-      const next = revise(current ?? empty(zoneId, phase), change(current?.rules ?? []));
+      const next = revise(current ?? empty(zoneId, phase), change(current));
       await this.#checks.get(phase)?.(trx, next);
       await store.put(trx, next);
       changed({ kind: "ruleset", id: next.id, parentId: zoneId });
@@ -93,9 +93,13 @@ export class Rulesets {
     });
   }
 
-  async delete(zoneId: string, id: string): Promise<void> {
-    await this.find(zoneId, id);
+  /** Deletes a ruleset, unless `check` throws for its current state. */
+  async delete(zoneId: string, id: string, check: (current: Ruleset) => void = () => {}): Promise<void> {
     await this.#storage.write(async (trx, changed) => {
+      await lockZone(this.#storage, trx, zoneId);
+      const current = await store.find(trx, id);
+      if (current?.zoneId !== zoneId) throw rulesetErrors.notFound(id);
+      check(current);
       await store.remove(trx, id);
       changed({ kind: "ruleset", id, parentId: zoneId });
     });

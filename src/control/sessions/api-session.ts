@@ -38,7 +38,7 @@ interface SignIn {
   plain?: unknown;
 }
 
-/** `POST`, `GET` and `DELETE` of `/dashboard/session`: signs in, returns the session, and signs out. */
+/** `POST`, `GET` and `DELETE` of `/dashboard/session`: signs in, returns the session or null, and signs out. */
 export class SessionCalls {
   readonly #needed: Needed;
   readonly #wrong = new WrongTokens();
@@ -65,7 +65,7 @@ export class SessionCalls {
     }
   }
 
-  async #perform(request: IncomingMessage, response: ServerResponse): Promise<object> {
+  async #perform(request: IncomingMessage, response: ServerResponse): Promise<object | null> {
     const { hosts, sessions } = this.#needed;
     const use = hostUse(request.headers, hosts);
     if (use === "unknown") throw sessionErrors.unknownHost();
@@ -83,8 +83,12 @@ export class SessionCalls {
     }
     if (request.method !== "GET") throw sessionErrors.noMethod(request.method ?? "");
     const session = cookie === undefined ? "unknown" : await sessions.use(cookie, addressOf(request));
-    if (typeof session === "string") throw sessionErrors.noSession();
     const zoneId = /[?&]zone=([0-9a-f]{32})(?:&|$)/.exec(request.url ?? "")?.[1];
+    // The page asks before it shows the sign-in, and no session is not a fault then.
+    if (typeof session === "string") {
+      if (zoneId === undefined) return null;
+      throw sessionErrors.noSession();
+    }
     return zoneId === undefined ? this.#describe(session) : this.#onZone(session, zoneId);
   }
 

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { networkOf } from "../audit/refusals.ts";
+import { networkKey } from "../audit/refusals.ts";
 import { clock } from "../../platform/timers/clock.ts";
 
 const wrongMax = 5;
@@ -12,7 +12,7 @@ export class WrongTokens {
 
   /** How long an address has to wait before its next attempt; 0 if it need not. */
   waitSeconds(address: string): number {
-    const counted = this.#counts.get(networkOf(address));
+    const counted = this.#counts.get(networkKey(address));
     const now = clock.now();
     if (counted === undefined || counted.count < wrongMax || counted.endsOn <= now) return 0;
     return Math.ceil((counted.endsOn - now) / 1000);
@@ -21,15 +21,15 @@ export class WrongTokens {
   /** Counts an attempt as wrong until `forgive`, so that attempts at the same time count too. */
   note(address: string): void {
     const now = clock.now();
-    const counted = this.#counts.get(networkOf(address));
+    const counted = this.#counts.get(networkKey(address));
     if (counted === undefined || counted.endsOn <= now)
-      this.#counts.set(networkOf(address), { count: 1, endsOn: now + windowMs });
+      this.#counts.set(networkKey(address), { count: 1, endsOn: now + windowMs });
     else counted.count++;
   }
 
   /** Takes back the count of an attempt that succeeded. */
   forgive(address: string): void {
-    const counted = this.#counts.get(networkOf(address));
+    const counted = this.#counts.get(networkKey(address));
     if (counted !== undefined) counted.count = Math.max(0, counted.count - 1);
   }
 }

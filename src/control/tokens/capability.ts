@@ -17,6 +17,7 @@ export const tokens = capability({
     tokens: new Tokens(needed.storage, needed.accounts, needed.pepper, needed.zones),
   }),
   operations: apiTokenOperations,
+  expire: async (services) => ({ tokens: await services.tokens.countExpired() }),
   errors: [{ title: "Tokens", errors: tokenErrors, codes: tokenErrorCodes }],
   idParameters: ["token_id"],
 });

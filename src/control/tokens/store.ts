@@ -2,10 +2,10 @@ import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { ApiToken } from "./tokens.ts";
 import type { Policy } from "../access/policies.ts";
 
-type Row = Awaited<ReturnType<typeof selectRow>>;
+type TokenRow = Awaited<ReturnType<typeof selectRow>>;
 const selectRow = (read: Read) => read.selectFrom("api_tokens").selectAll().executeTakeFirstOrThrow();
 
-const toToken = (row: Row): ApiToken => ({
+const toToken = (row: TokenRow): ApiToken => ({
   id: row.id,
   ownerKind: row.owner_kind,
   ownerId: row.owner_id,
@@ -81,6 +81,16 @@ export async function list(
     .select((eb) => eb.fn.countAll<number>().as("count"))
     .executeTakeFirstOrThrow();
   return { tokens: rows.map(toToken), totalCount: count };
+}
+
+/** The number of tokens that are over. */
+export async function countExpired(read: Read, now: number): Promise<number> {
+  const { count } = await read
+    .selectFrom("api_tokens")
+    .where("expires_on", "<=", now)
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .executeTakeFirstOrThrow();
+  return count;
 }
 
 export async function insert(trx: Write, token: ApiToken): Promise<void> {

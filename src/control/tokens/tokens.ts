@@ -144,6 +144,11 @@ export class Tokens {
     return token.expiresOn !== null && token.expiresOn <= clock.now() ? undefined : this.#withToken(token);
   }
 
+  /** The number of tokens that are over. */
+  async countExpired(): Promise<number> {
+    return store.countExpired(this.#storage.read, clock.now());
+  }
+
   async list(ownerId: string, page: { page: number; per_page: number; direction: "asc" | "desc" }) {
     return store.list(this.#storage.read, ownerId, page);
   }

@@ -27,6 +27,7 @@ export const zones = capability({
         activationOf(config) === "static"
           ? staticActivation
           : dnsActivation(config.resolvers, config.activationIntervalSeconds),
+      activatesAtOnce: config.testApi && activationOf(config) === "static",
       platformNames: platformNames(config),
       ownership: {
         keyOf: (accountId, name) => verificationKeyOf(hashSecret(`zone ${accountId} ${name}`, pepper)),

@@ -12,7 +12,7 @@ export const declaration = declare({
       flag: "default-plan",
       env: "SELVEDGE_DEFAULT_PLAN",
       default: "enterprise",
-      describe: "plan of new zones",
+      describe: "plan of new zones; also of the first account, and for the retention of workflow instances",
     },
     nameServers: {
       kind: "list",

@@ -23,6 +23,8 @@ export interface ZonesOptions {
   nameServers: readonly string[];
   defaultPlan: PlanName;
   activation: ActivationPolicy;
+  /** For the test kit: zones are active from their creation on, so that no timer changes a state between two calls. */
+  activatesAtOnce?: boolean;
   /** Names inside which no account may have a zone. */
   platformNames?: readonly string[];
   /** If absent, only records of zones on this installation can prove ownership of a name. */
@@ -120,7 +122,8 @@ export class Zones {
   }
 
   /**
-   * Creates a zone. Throws if it would be inside or around a zone of another account without authorization.
+   * Creates a zone, and returns it as pending, as the public API does. Throws if it would be inside or around a zone of
+   * another account without authorization.
    */
   async create(input: { accountId: string; name: string; type: Zone["type"] }): Promise<Zone> {
     const now = clock.now();
@@ -151,7 +154,8 @@ export class Zones {
     const key = this.verificationKey(zone);
     if (zone.type === "partial") zone.verificationKey = key;
     try {
-      return await this.#withProof({ zone, key, isProved: false }, (claim) => this.#insert(claim));
+      const made = await this.#withProof({ zone, key, isProved: false }, (claim) => this.#insert(claim));
+      return { ...made, status: "pending", activatedOn: null, checkedOn: null };
     } catch (error) {
       throw isUniqueViolation(error) ? zoneErrors.exists(name) : error;
     }
@@ -171,7 +175,11 @@ export class Zones {
       }
       const others = related.filter((each) => each !== same);
       refuseAround(claim, others);
-      const made = { ...zone, authorizedBy: await authorityOf(trx, claim, others) };
+      const { createdOn } = zone;
+      const activation = this.#options.activatesAtOnce
+        ? { status: "active" as const, activatedOn: createdOn, checkedOn: createdOn }
+        : {};
+      const made: Zone = { ...zone, ...activation, authorizedBy: await authorityOf(trx, claim, others) };
       await store.insert(trx, made);
       changed({ kind: "zone", id: zone.id });
       return made;

@@ -14,15 +14,15 @@ const waitMs = 100;
 
 /** Collects the queries of logged zones, and reports them in batches. */
 export class QueryLog {
-  readonly #tell: (queries: readonly LoggedQuery[]) => void;
+  readonly #report: (queries: readonly LoggedQuery[]) => void;
   #zoneIds: ReadonlySet<string> = new Set();
   #waiting: LoggedQuery[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** Whether any zone is logged. If not, this check is a query's only cost. */
   isOn = false;
 
-  constructor(tell: (queries: readonly LoggedQuery[]) => void) {
-    this.#tell = tell;
+  constructor(report: (queries: readonly LoggedQuery[]) => void) {
+    this.#report = report;
   }
 
   /** Replaces the set of logged zones. */
@@ -44,7 +44,7 @@ export class QueryLog {
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#tell(this.#waiting);
+    this.#report(this.#waiting);
     this.#waiting = [];
   }
 }

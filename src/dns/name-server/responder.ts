@@ -54,7 +54,7 @@ export interface ResponderOptions {
 }
 
 /** A query with everything that its response depends on. */
-interface Exchange {
+interface QueryContext {
   query: Query;
   message: Buffer;
   client: DnsClient;
@@ -122,32 +122,32 @@ export class Responder {
    * external name must be looked up first: call again afterwards.
    */
   respond(message: Buffer, length: number, client: DnsClient): Buffer | Awaited | undefined {
-    const exchange = this.#exchange(message, length, client);
-    if (exchange === undefined) return undefined;
+    const context = this.#context(message, length, client);
+    if (context === undefined) return undefined;
     try {
-      const reply = this.#reply(exchange);
-      return reply instanceof Awaited ? reply : this.#send(exchange, reply);
+      const reply = this.#reply(context);
+      return reply instanceof Awaited ? reply : this.#send(context, reply);
     } catch (error) {
       if (error instanceof Overloaded) {
         this.counts.withheld++;
         return undefined;
       }
-      if (error instanceof TooLarge) return this.#send(exchange, serverFailure);
+      if (error instanceof TooLarge) return this.#send(context, serverFailure);
       throw error;
     }
   }
 
   /** The SERVFAIL response for a name that could not be looked up in time. */
   giveUp(message: Buffer, length: number, client: DnsClient): Buffer | undefined {
-    const exchange = this.#exchange(message, length, client);
+    const context = this.#context(message, length, client);
     const reply = fail(rcodes.serverFailure, extendedErrors.noReachableAuthority);
-    return exchange && this.#send(exchange, reply);
+    return context && this.#send(context, reply);
   }
 
-  #exchange(message: Buffer, length: number, client: DnsClient): Exchange | undefined {
+  #context(message: Buffer, length: number, client: DnsClient): QueryContext | undefined {
     const query = readQuery(message, length);
     if (query === undefined) return undefined;
-    const exchange: Exchange = {
+    const context: QueryContext = {
       query,
       message,
       client,
@@ -156,20 +156,20 @@ export class Responder {
       signer: undefined,
       zone: undefined,
     };
-    if (query.tsigAt >= 0 && query.fault === rcodes.noError) this.#verify(exchange, length);
-    return exchange;
+    if (query.tsigAt >= 0 && query.fault === rcodes.noError) this.#verify(context, length);
+    return context;
   }
 
-  #verify(exchange: Exchange, length: number): void {
-    const { query, message, nowMs } = exchange;
+  #verify(context: QueryContext, length: number): void {
+    const { query, message, nowMs } = context;
     const keysNamed = (name: NameKey): readonly TransferKey[] => this.#access.keysNamed(name);
     const check = verifyTsig(message, query.tsigAt, length, keysNamed, Math.floor(nowMs / 1000));
     if (check === undefined) query.fault = rcodes.formatError;
-    else ({ key: exchange.key, signer: exchange.signer } = check);
+    else ({ key: context.key, signer: context.signer } = check);
   }
 
-  #reply(exchange: Exchange): Reply | DnsAnswer | Awaited {
-    const { query, nowMs, key, signer } = exchange;
+  #reply(context: QueryContext): Reply | DnsAnswer | Awaited {
+    const { query, nowMs, key, signer } = context;
     const { name, type, edns } = query;
     if (query.opcode !== opcodes.query) return query.opcode === opcodes.notify ? refused : notImplemented;
     if (query.fault !== rcodes.noError) return formatError;
@@ -184,9 +184,9 @@ export class Responder {
     if (recent !== undefined) return recent;
 
     const zone = type === types.DS ? this.#space.findParent(name) : this.#space.find(name);
-    exchange.zone = zone;
+    context.zone = zone;
     if (isMeta(type)) {
-      if (type === types.IXFR && zone !== undefined) return this.#newestSerial(exchange, zone);
+      if (type === types.IXFR && zone !== undefined) return this.#newestSerial(context, zone);
       if (type === types.AXFR || type === types.IXFR) return notByDatagram;
       return type === types.NXNAME ? noQuestionType : formatError;
     }
@@ -203,7 +203,7 @@ export class Responder {
    * Answers IXFR over UDP with the current SOA only, so that the client fetches the difference over TCP (RFC
    * 1995 §2).
    */
-  #newestSerial({ query, client, key, nowMs }: Exchange, zone: ServedZone): Reply | DnsAnswer | Awaited {
+  #newestSerial({ query, client, key, nowMs }: QueryContext, zone: ServedZone): Reply | DnsAnswer | Awaited {
     if (zone.key !== query.name) return notAuth;
     if (!this.#access.permits(zone.configuration.id, client.address, key)) return refused;
     const question = {
@@ -226,11 +226,11 @@ export class Responder {
     return { ...nothing, ...composed, rcode: rcodes.noError };
   }
 
-  #send(exchange: Exchange, reply: Reply): Buffer | undefined {
-    const { query, client, nowMs, zone } = exchange;
+  #send(context: QueryContext, reply: Reply): Buffer | undefined {
+    const { query, client, nowMs, zone } = context;
     const { edns } = query;
     let opt: EdnsAnswer | undefined;
-    let isKnown = client.isTcp || exchange.key !== undefined;
+    let isKnown = client.isTcp || context.key !== undefined;
     if (edns !== undefined) {
       opt = ednsAnswer(edns, this.#nsid, reply.rcode);
       opt.extendedError = reply.extendedError;
@@ -240,29 +240,29 @@ export class Responder {
         isKnown ||= isValid;
       }
     }
-    if (isKnown) return this.#write(exchange, reply, opt, false);
+    if (isKnown) return this.#write(context, reply, opt, false);
     const action = this.#rateLimit.isLimited(client.address)
       ? this.#rateLimit.check(client.address, kindOf(query, reply, zone), nowMs)
       : "answer";
-    if (action === "answer") return this.#write(exchange, reply, opt, false);
+    if (action === "answer") return this.#write(context, reply, opt, false);
     if (action === "drop") {
       this.counts.withheld++;
       return undefined;
     }
-    if (opt?.cookie === undefined) return this.#write(exchange, reply, opt, true);
+    if (opt?.cookie === undefined) return this.#write(context, reply, opt, true);
     // A genuine client retries with the cookie (RFC 7873 §5.2.3) and is then not limited.
     opt.extendedRcode = rcodes.badCookie >> 4;
-    return this.#write(exchange, fail(rcodes.badCookie), opt, false);
+    return this.#write(context, fail(rcodes.badCookie), opt, false);
   }
 
-  #write(exchange: Exchange, reply: Reply, opt: EdnsAnswer | undefined, isShort: boolean): Buffer {
-    const counts = exchange.client.isTcp ? this.counts.tcp : this.counts.udp;
+  #write(context: QueryContext, reply: Reply, opt: EdnsAnswer | undefined, isShort: boolean): Buffer {
+    const counts = context.client.isTcp ? this.counts.tcp : this.counts.udp;
     counts[reply.rcode]!++;
-    if (this.#queryLog.isOn) this.#log(exchange, reply.rcode);
-    return write(exchange, reply, opt, isShort);
+    if (this.#queryLog.isOn) this.#log(context, reply.rcode);
+    return write(context, reply, opt, isShort);
   }
 
-  #log({ query, client, nowMs, zone }: Exchange, rcode: number): void {
+  #log({ query, client, nowMs, zone }: QueryContext, rcode: number): void {
     if (query.fault !== rcodes.noError || query.opcode !== opcodes.query) return;
     // A cached answer is found without looking up the zone, so the zone may be unknown here.
     const zoneId = (zone ?? this.#space.find(query.name))?.configuration.id;
@@ -288,8 +288,8 @@ function kindOf(query: Query, reply: Reply, zone: ServedZone | undefined): strin
   return `${reply.rcode} ${zone?.configuration.id ?? ""}`;
 }
 
-function write(exchange: Exchange, reply: Reply, opt: EdnsAnswer | undefined, isShort: boolean): Buffer {
-  const { query, message, client, signer } = exchange;
+function write(context: QueryContext, reply: Reply, opt: EdnsAnswer | undefined, isShort: boolean): Buffer {
+  const { query, message, client, signer } = context;
   const { questionEnd } = query;
   const optLength = opt === undefined ? 0 : ednsLength(opt);
   const limit = (client.isTcp ? messageBytesMax : datagramLimit(query)) - (signer?.length ?? 0);
@@ -297,7 +297,7 @@ function write(exchange: Exchange, reply: Reply, opt: EdnsAnswer | undefined, is
   const isTruncated = isShort || whole > limit;
   const { rcode, isAuthoritative, answers, authorities, additionals, body, suffix } = reply;
   const bytes = isTruncated ? questionEnd + optLength : whole;
-  const out = placeFor(exchange, bytes) ?? Buffer.allocUnsafe(bytes);
+  const out = bufferFor(context, bytes) ?? Buffer.allocUnsafe(bytes);
   const word =
     flags.qr |
     (query.flags & (0x7800 | flags.rd | flags.cd)) |
@@ -323,7 +323,7 @@ function write(exchange: Exchange, reply: Reply, opt: EdnsAnswer | undefined, is
   return signer === undefined ? out : signer.sign(out);
 }
 
-function placeFor({ client, signer }: Exchange, bytes: number): Buffer | undefined {
+function bufferFor({ client, signer }: QueryContext, bytes: number): Buffer | undefined {
   const { out } = client;
   if (out === undefined || signer !== undefined || bytes > out.length) return undefined;
   client.outBytes = bytes;

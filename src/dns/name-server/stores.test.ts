@@ -66,8 +66,8 @@ describeStorage("the stored state of the name server", (open) => {
 
   it("keeps the outgoing transfers, and notifies listeners of changes", async () => {
     const transfers = new OutgoingTransfers(storage);
-    let told = 0;
-    transfers.onChange(() => told++);
+    let notified = 0;
+    transfers.onChange(() => notified++);
     const own = () => ({ id: newId(), accountId: zone.accountId, createdOn: Date.now() });
     const algorithm = "hmac-sha512." as const;
     const secret = await transfers.saveSecret({
@@ -99,7 +99,7 @@ describeStorage("the stored state of the name server", (open) => {
       { ...given, isEnabled: true },
       [peer],
     ]);
-    expect(told).toBe(5);
+    expect(notified).toBe(5);
 
     await expect(transfers.deletePeer(peer)).rejects.toMatchObject({ kind: "transfers.inUse" });
     await zones.delete(zone);

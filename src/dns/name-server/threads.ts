@@ -39,7 +39,7 @@ export class Threads {
   }
 }
 
-interface Waiting {
+interface AwaitedReply {
   resolve: (value: unknown) => void;
   reject: (error: Error) => void;
 }
@@ -47,7 +47,7 @@ interface Waiting {
 class Thread {
   readonly #worker: Worker;
   /** Orders without a reply yet, oldest first. */
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: AwaitedReply[] = [];
   #isGone = false;
 
   constructor(options: ThreadOptions, calls: OutwardCalls, logger: ErrorLog) {

@@ -1,7 +1,9 @@
 import type { DnsRecord } from "../records/record.ts";
 import type { RecordChange } from "../records/record-changes.ts";
 import type { DnsRecords } from "../records/records.ts";
+import { rereadRecords } from "../records/reread.ts";
 import { listAll } from "../records/store.ts";
+import type { RestoredRows } from "../../platform/storage/changes/listeners.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { Turns } from "../../platform/util/turns.ts";
 import { standingOf } from "../../control/zones/precedence.ts";
@@ -60,7 +62,7 @@ export class ZoneUpdater {
           if (zone !== undefined) this.setZone(id, zone);
         }
       },
-      () => this.#read("all"),
+      async (restored) => (restored === undefined ? this.#read("all") : this.#readRestored(restored)),
     );
   }
 
@@ -71,7 +73,7 @@ export class ZoneUpdater {
     )();
   }
 
-  async #read(sent: "all" | "with names"): Promise<() => Promise<void>> {
+  async #read(sent: "all" | "with names", goesBack = false): Promise<() => Promise<void>> {
     const { read } = this.#sources.storage;
     const zones = await zoneStore.loadAll(read);
     const challenges = Map.groupBy(await this.#sources.listChallenges(), ({ zoneId }) => zoneId);
@@ -79,7 +81,7 @@ export class ZoneUpdater {
     return async () => {
       this.#challenges = new Map(challenges);
       // Their settings and keys may have changed.
-      for (const zone of zones) this.setZone(zone.id, zone);
+      for (const zone of zones) this.setZone(zone.id, zone, goesBack);
       const updates = [...this.#served].map(async ([zoneId, configuration]) => {
         const names = Map.groupBy(records.get(zoneId) ?? [], ({ name }) => name);
         for (const { name } of challenges.get(zoneId) ?? []) if (!names.has(name)) names.set(name, []);
@@ -91,17 +93,42 @@ export class ZoneUpdater {
   }
 
   /**
-   * Sends an update for a zone that was created, changed or deleted (undefined). Its records have their own
-   * updates.
+   * Reads again what follows from the rows that the test kit has replaced. Serials go back too. There are no ACME
+   * challenges, which a platform under test refuses.
    */
-  setZone(id: string, zone: Zone | undefined): void {
+  async #readRestored(restored: RestoredRows): Promise<() => Promise<void>> {
+    const { read } = this.#sources.storage;
+    const reread = await rereadRecords(read, restored, (zoneId) => this.#served.has(zoneId));
+    if (reread === undefined) return this.#read("all", true);
+    const zones = await zoneStore.loadAll(read);
+    return async () => {
+      for (const zone of zones) this.setZone(zone.id, zone, true);
+      const updates = reread.map(async ({ zoneId, isWhole, names }) => {
+        const configuration = this.#served.get(zoneId);
+        if (configuration === undefined) return;
+        const { serial } = configuration;
+        const named = this.#named(zoneId, names);
+        if (!isWhole) await this.#send({ kind: "names", zoneId, serial, names: named });
+        // Also ends the history of changes for secondaries.
+        await this.#send({ kind: "zone", configuration, ...(isWhole ? { names: named } : {}) });
+      });
+      await Promise.all(updates);
+    };
+  }
+
+  /**
+   * Sends an update for a zone that was created, changed or deleted (undefined). Its records have their own
+   * updates. `goesBack` permits an earlier serial.
+   */
+  setZone(id: string, zone: Zone | undefined, goesBack = false): void {
     const known = this.#served.get(id);
     // A partial zone has its authoritative servers elsewhere.
     if (zone === undefined || zone.type !== "full") {
       if (this.#served.delete(id)) unawaited(this.#send({ kind: "zone_gone", id }));
       return;
     }
-    const configuration = this.#configurationOf(zone, Math.max(zone.serial, known?.serial ?? 0));
+    const serial = goesBack ? zone.serial : Math.max(zone.serial, known?.serial ?? 0);
+    const configuration = this.#configurationOf(zone, serial);
     if (known !== undefined && JSON.stringify(known) === JSON.stringify(configuration)) return;
     this.#served.set(id, configuration);
     unawaited(this.#send({ kind: "zone", configuration, ...(known === undefined ? { names: [] } : {}) }));

@@ -87,7 +87,8 @@ export class Draft {
     const record: DnsRecord = {
       ...current,
       ...fields,
-      modifiedOn: this.#nowMs,
+      // Increases with each change, also of two in one millisecond: it is the tag of the state.
+      modifiedOn: Math.max(this.#nowMs, current.modifiedOn + 1),
       commentModifiedOn: changedOn(fields.comment, current.comment, current.commentModifiedOn, this.#nowMs),
       tagsModifiedOn: changedOn(
         fields.tags.join() || null,

@@ -129,11 +129,11 @@ export const article = (type: string): string =>
 /** Adds the operation of a batch to an error. `operation` has the form "posts/3". */
 export function inBatch(error: unknown, operation: string): unknown {
   if (error instanceof DomainErrors)
-    return new DomainErrors(error.errors.map((each) => placed(each, operation)));
-  return error instanceof DomainError ? placed(error, operation) : error;
+    return new DomainErrors(error.errors.map((each) => withPath(each, operation)));
+  return error instanceof DomainError ? withPath(error, operation) : error;
 }
 
-function placed({ kind, message, pointer = "" }: DomainError, operation: string): DomainError {
+function withPath({ kind, message, pointer = "" }: DomainError, operation: string): DomainError {
   return new DomainError(kind, {
     message: `${operation.replace("/", "[")}]: ${message}`,
     pointer: `/body/${operation}${pointer.replace(/^\/body/, "")}`,

@@ -16,6 +16,16 @@ const refuses = (
   );
 };
 
+it("names all wrong fields, and not the first one only", () => {
+  const errors = [{ pointer: "/body/name" }, { pointer: "/body/content" }, { pointer: "/body/ttl" }];
+  const wrong = { name: "a b", content: "x", ttl: 5 };
+  expect(() => parse(wrong)).toThrowError(
+    expect.objectContaining({
+      errors: errors.map((each) => expect.objectContaining(each) as Error),
+    }) as Error,
+  );
+});
+
 it("has every field, with its default", () => {
   expect(parse()).toEqual({
     type: "A",

@@ -1,4 +1,5 @@
 import type { Plan } from "../../control/zones/plans.ts";
+import { checkAll } from "../../platform/domain-error.ts";
 import { parseComment, parseTags } from "./annotations.ts";
 import { article, dnsErrors, invalidContent } from "./errors.ts";
 import { parseRecordName } from "./name.ts";
@@ -70,35 +71,34 @@ export const isProxiable = ({ type, content }: Pick<RecordFields, "type" | "cont
 
 /**
  * Validates a single record for a zone with this name and plan. conflicts.ts checks it against others. Throws
- * DomainError.
+ * DomainError, or DomainErrors if several fields are wrong.
  */
 export function parseRecord(input: RecordInput, zoneName: string, plan: Plan): RecordFields {
   const type = recordTypeNames.find((known) => known === input.type.toUpperCase());
   if (type === undefined) throw dnsErrors.invalidType(input.type, recordTypeNames);
-  const name = parseRecordName(input.name, zoneName);
-  refuseName(type, name, zoneName, input.name);
-  const { content, priority = null, ...value } = recordTypes[type].parse(input);
+  const proxied = input.proxied ?? false;
+  const { name, value, ...rest } = checkAll({
+    name: () => {
+      const parsed = parseRecordName(input.name, zoneName);
+      refuseName(type, parsed, zoneName, input.name);
+      return parsed;
+    },
+    value: () => recordTypes[type].parse(input),
+    ttl: () => parseTtl(input.ttl, proxied, plan),
+    settings: () => parseSettings(input.settings ?? {}, type),
+    comment: () => parseComment(input.comment ?? null, plan),
+    tags: () => parseTags(input.tags ?? [], plan),
+  });
+  const { content, priority = null } = value;
   const data = ownData(value.data, name, zoneName);
   if (type === "CNAME" && content === name) {
     throw invalidContent("CNAME", "another name than the record's own", input.content);
   }
-  const proxied = input.proxied ?? false;
   if (proxied && !isProxiable({ type, content })) {
     const which = proxiableTypes.has(type) ? ` of content ${content}` : "";
     throw dnsErrors.notProxiable(`${article(type)} ${type} record${which}`);
   }
-  return {
-    type,
-    name,
-    content,
-    data,
-    priority,
-    ttl: parseTtl(input.ttl, proxied, plan),
-    proxied,
-    settings: parseSettings(input.settings ?? {}, type),
-    comment: parseComment(input.comment ?? null, plan),
-    tags: parseTags(input.tags ?? [], plan),
-  };
+  return { type, name, content, data, priority, proxied, ...rest };
 }
 
 /** An SRV record's data, without the parts of its name if the record has been renamed. */

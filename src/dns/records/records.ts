@@ -22,6 +22,11 @@ import type { Lines } from "./zone-file/import.ts";
 import { planImport, type ImportPlan } from "./zone-file/import-plan.ts";
 import * as store from "./store.ts";
 import { clock } from "../../platform/timers/clock.ts";
+import { inSlices, Slices } from "../../platform/timers/slices.ts";
+
+/** Throws to refuse a change of a record in its current state. */
+type RecordCheck = (current: DnsRecord) => void;
+const accepted: RecordCheck = () => {};
 
 /** The DNS records of zones. Every change is one transaction and raises the zone's serial once. */
 export class DnsRecords {
@@ -69,22 +74,41 @@ export class DnsRecords {
     return this.#change(zone, { ids: [], names: [fields.name] }, (draft) => draft.insert(fields));
   }
 
-  async replace(zone: Zone, id: string, input: RecordInput): Promise<DnsRecord> {
+  /** Replaces a record. `check` may refuse the record before the change, in the same transaction. */
+  async replace(
+    zone: Zone,
+    id: string,
+    input: RecordInput,
+    check: RecordCheck = accepted,
+  ): Promise<DnsRecord> {
     const fields = parseRecord(input, zone.name, plans[zone.plan]);
     const needed = { ids: [id], names: [fields.name] };
-    return this.#change(zone, needed, (draft) => draft.update(draft.find(id), fields));
+    return this.#change(zone, needed, (draft) => {
+      const current = draft.find(id);
+      check(current);
+      return draft.update(current, fields);
+    });
   }
 
-  async edit(zone: Zone, id: string, patch: Partial<RecordInput>): Promise<DnsRecord> {
+  async edit(
+    zone: Zone,
+    id: string,
+    patch: Partial<RecordInput>,
+    check: RecordCheck = accepted,
+  ): Promise<DnsRecord> {
     const needed = involved({ ...emptyBatch, patches: [{ ...patch, id }] }, zone.name);
     return this.#change(zone, needed, (draft, plan) => {
       const current = draft.find(id);
+      check(current);
       return draft.update(current, parseRecord(merge(current, patch), zone.name, plan));
     });
   }
 
-  async delete(zone: Zone, id: string): Promise<void> {
-    await this.#change(zone, { ids: [id], names: [] }, (draft) => draft.delete(id));
+  async delete(zone: Zone, id: string, check: RecordCheck = accepted): Promise<void> {
+    await this.#change(zone, { ids: [id], names: [] }, (draft) => {
+      check(draft.find(id));
+      draft.delete(id);
+    });
   }
 
   /**
@@ -99,8 +123,10 @@ export class DnsRecords {
 
   /** Adds records from a file and skips those that exist. Returns the number of added records. */
   async import(zone: Zone, entries: readonly { line: number; fields: RecordFields }[]): Promise<number> {
-    return this.#change(zone, "all", (draft) => {
+    return this.#change(zone, "all", async (draft) => {
+      const slices = new Slices();
       for (const { line, fields } of entries) {
+        if (slices.isOver) await slices.rest();
         if (draft.findSame(fields) !== undefined) continue;
         try {
           draft.insert(fields);
@@ -116,11 +142,15 @@ export class DnsRecords {
   async planImport(zone: Zone, lines: Lines): Promise<ImportPlan> {
     const records = await store.listOfZone(this.#storage.read, zone.id);
     const draft = new Draft(zone, records, newId, clock.now());
-    return planImport(draft, lines, records.length, plans[zone.plan]);
+    return inSlices(planImport(draft, lines, records.length, plans[zone.plan]));
   }
 
   /** Runs `work` on a draft with the needed records, and writes its changes. */
-  async #change<T>(zone: Zone, needed: Needed | "all", work: (draft: Draft, plan: Plan) => T): Promise<T> {
+  async #change<T>(
+    zone: Zone,
+    needed: Needed | "all",
+    work: (draft: Draft, plan: Plan) => T | Promise<T>,
+  ): Promise<T> {
     const plan = plans[zone.plan];
     return this.#storage.write(async (trx, changed) => {
       await lockZone(this.#storage, trx, zone.id);
@@ -129,14 +159,18 @@ export class DnsRecords {
           ? await store.listOfZone(trx, zone.id)
           : await store.listInvolved(trx, zone.id, needed.ids, needed.names);
       const draft = new Draft(zone, records, newId, clock.now());
-      const result = work(draft, plan);
+      const result = await work(draft, plan);
       if (draft.touchedNames.size === 0) return result;
 
       const { inserted, updated, deletedIds } = draft;
       const { count, serial } = await noteRecordChange(trx, zone.id, inserted.length - deletedIds.length);
       if (inserted.length > 0 && count > plan.dnsRecordsMax) throw dnsErrors.quota(plan.dnsRecordsMax, count);
       await store.remove(trx, deletedIds);
-      for (const record of updated) await store.update(trx, record);
+      const slices = new Slices();
+      for (const record of updated) {
+        await store.update(trx, record);
+        await slices.rest();
+      }
       await store.insert(trx, inserted);
       // Notices of changes have names instead of record ids, because the edge and the name server look
       // records up by name.
@@ -144,6 +178,7 @@ export class DnsRecords {
         const change: Change = { kind: "dns_record", id: name, parentId: zone.id };
         changed(change);
         this.changes.note(change, draft.inOrder(name));
+        if (slices.isOver) await slices.rest();
       }
       changed({ kind: "dns_serial", id: String(serial), parentId: zone.id });
       return result;

@@ -1,14 +1,16 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { nothingToReload } from "../../platform/storage/changes/listeners.ts";
 import { describeStorage } from "../../../test/helpers/storage-matrix.ts";
+import { turnsInWrites } from "../../../test/helpers/turns-in-writes.ts";
 import { Accounts } from "../../control/accounts/accounts.ts";
 import type { Change, Storage } from "../../platform/storage/storage.ts";
 import { staticActivation } from "../../control/zones/activation.ts";
+import { plans } from "../../control/zones/plans.ts";
 import type { Zone } from "../../control/zones/zone.ts";
 import { Zones } from "../../control/zones/zones.ts";
 import { emptyBatch } from "./batch.ts";
 import { recordFilter, RecordListQuery } from "./filter.ts";
-import type { RecordInput } from "./record.ts";
+import { parseRecord, type RecordInput } from "./record.ts";
 import { DnsRecords } from "./records.ts";
 import * as store from "./store.ts";
 import { canonical } from "./types/testing.ts";
@@ -68,6 +70,17 @@ describeStorage("records", (open) => {
     expect(await records.count(zone)).toBe(inputs.length);
     expect(await records.countOfAccount(accountId)).toBe(inputs.length);
     expect(await records.countOfAccount("0".repeat(32))).toBe(0);
+  });
+
+  it("lets other work run while an import of many records is written", async () => {
+    const fields = parseRecord(a("many"), zone.name, plans.enterprise);
+    const entries = Array.from({ length: 5000 }, (_, i) => ({
+      line: i + 1,
+      fields: { ...fields, name: `h${i}.${zone.name}` },
+    }));
+    const hadTurn = turnsInWrites(storage);
+    expect(await records.import(zone, entries)).toBe(5000);
+    expect(hadTurn()).toBe(true);
   });
 
   it("finds every value by each form that a client may send", async () => {
@@ -133,8 +146,10 @@ describeStorage("records", (open) => {
     await records.edit(zone, id, { name: "two" });
     await records.replace(zone, id, a("two", "192.0.2.2"));
     await records.delete(zone, id);
-    const told = changes.filter(({ kind }) => kind === "dns_record").map((change) => change.id.split(".")[0]);
-    expect(told).toEqual(["one", "one", "two", "two", "two"]);
+    const notified = changes
+      .filter(({ kind }) => kind === "dns_record")
+      .map((change) => change.id.split(".")[0]);
+    expect(notified).toEqual(["one", "one", "two", "two", "two"]);
     await expect(records.find(zone, id)).rejects.toMatchObject({ kind: "dns.notFound" });
     await expect(records.delete(zone, id)).rejects.toMatchObject({ kind: "dns.notFound" });
     expect(await records.count(zone)).toBe(0);

@@ -1,6 +1,7 @@
 import type { Selectable } from "kysely";
 import { prepared } from "../../platform/storage/prepared.ts";
 import type { DnsRecordsTable } from "./tables.ts";
+import { Slices } from "../../platform/timers/slices.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { RecordFilter } from "./filter.ts";
 import type { DnsRecord, RecordSettings } from "./record.ts";
@@ -26,6 +27,17 @@ const toRecord = (row: Selectable<DnsRecordsTable>): DnsRecord => ({
   commentModifiedOn: row.comment_modified_on,
   tagsModifiedOn: row.tags_modified_on,
 });
+
+/** A zone may have 100,000 records, and each has three columns of JSON. */
+async function toRecords(rows: readonly Selectable<DnsRecordsTable>[]): Promise<DnsRecord[]> {
+  const slices = new Slices();
+  const records: DnsRecord[] = [];
+  for (const each of rows) {
+    records.push(toRecord(each));
+    if (slices.isOver) await slices.rest();
+  }
+  return records;
+}
 
 const columns = (record: DnsRecord) => ({
   type: record.type,
@@ -87,6 +99,7 @@ export async function listInvolved(
   names: readonly string[],
 ): Promise<DnsRecord[]> {
   const all = new Set(names);
+  const slices = new Slices();
   if (ids.length === 1) {
     const record = await find(read, zoneId, ids[0]!);
     if (record !== undefined) all.add(record.name);
@@ -94,6 +107,7 @@ export async function listInvolved(
     for (const chunk of chunks(ids)) {
       const rows = await ofZone(read, zoneId).select("name").where("id", "in", chunk).execute();
       for (const { name } of rows) all.add(name);
+      await slices.rest();
     }
   }
   const [first] = all;
@@ -107,6 +121,7 @@ export async function listInvolved(
       .orderBy("id")
       .execute();
     records.push(...rows.map(toRecord));
+    await slices.rest();
   }
   return records;
 }
@@ -119,7 +134,7 @@ export async function listOfZone(read: Read, zoneId: string): Promise<DnsRecord[
     .orderBy("created_on")
     .orderBy("id")
     .execute();
-  return rows.map(toRecord);
+  return toRecords(rows);
 }
 
 /** All records of all zones. Those of one name have the order of `listAtName`. */
@@ -232,7 +247,11 @@ export async function insert(trx: Write, records: readonly DnsRecord[]): Promise
     await insertRow(trx, row(records[0]!));
     return;
   }
-  for (const chunk of chunks(records)) await trx.insertInto("dns_records").values(chunk.map(row)).execute();
+  const slices = new Slices();
+  for (const chunk of chunks(records)) {
+    await trx.insertInto("dns_records").values(chunk.map(row)).execute();
+    await slices.rest();
+  }
 }
 
 export async function update(trx: Write, record: DnsRecord): Promise<void> {
@@ -240,7 +259,11 @@ export async function update(trx: Write, record: DnsRecord): Promise<void> {
 }
 
 export async function remove(trx: Write, ids: readonly string[]): Promise<void> {
-  for (const chunk of chunks(ids)) await trx.deleteFrom("dns_records").where("id", "in", chunk).execute();
+  const slices = new Slices();
+  for (const chunk of chunks(ids)) {
+    await trx.deleteFrom("dns_records").where("id", "in", chunk).execute();
+    await slices.rest();
+  }
 }
 
 const ofZone = (read: Read, zoneId: string) => read.selectFrom("dns_records").where("zone_id", "=", zoneId);

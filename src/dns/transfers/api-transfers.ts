@@ -63,6 +63,30 @@ function find(zone: Zone, { transfers }: Services): OutgoingTransfer {
   return outgoing;
 }
 
+const StatusSchema = z.enum(["Enabled", "Disabled"]);
+const statusOf = ({ isEnabled }: OutgoingTransfer): z.output<typeof StatusSchema> =>
+  isEnabled ? "Enabled" : "Disabled";
+
+const getTransfers = operation({
+  id: "edge_transfers",
+  method: "GET",
+  path: "/zones/{zone_id}/edge/transfers",
+  summary: "Get the outgoing transfer of a zone with its status, or null if the zone has none",
+  access: dnsRead,
+  result: z.object({
+    outgoing: z.object({ ...OutgoingTransferSchema.shape, status: StatusSchema }).nullable(),
+  }),
+  async handle({ zone, services }) {
+    const outgoing = services.transfers.find(zone.id);
+    return {
+      outgoing:
+        outgoing === undefined
+          ? null
+          : { ...(await resource(zone, outgoing, services)), status: statusOf(outgoing) },
+    };
+  },
+});
+
 const getOutgoing = operation({
   id: "outgoing_transfer_get",
   method: "GET",
@@ -129,8 +153,8 @@ const status = operation({
   path: `${path}/status`,
   summary: "Get whether the outgoing transfer of a zone is enabled",
   access: dnsRead,
-  result: z.enum(["Enabled", "Disabled"]),
-  handle: async ({ zone, services }) => (find(zone, services).isEnabled ? "Enabled" : "Disabled"),
+  result: StatusSchema,
+  handle: async ({ zone, services }) => statusOf(find(zone, services)),
 });
 
 const enable = operation({
@@ -176,6 +200,7 @@ const forceNotify = operation({
 });
 
 export const outgoingTransferOperations = [
+  getTransfers,
   getOutgoing,
   createOutgoing,
   updateOutgoing,

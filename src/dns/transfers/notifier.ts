@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import type { Logger } from "pino";
-import { exchange } from "../name-server/transport/client.ts";
+import { exchangeDatagram } from "../name-server/transport/client.ts";
 import { ByteWriter } from "../name-server/wire/byte-writer.ts";
 import { classes, flags, opcodes, types } from "../name-server/wire/constants.ts";
 import { noSections } from "../name-server/zone/answer.ts";
@@ -67,7 +67,7 @@ export class Notifier {
       const signed =
         peer.key === undefined ? message : signRequest(message, peer.key, Math.floor(clock.now() / 1000));
       try {
-        await exchange(peer, signed);
+        await exchangeDatagram(peer, signed);
         return true;
       } catch {
         await pause(pauseMs, this.#closing.signal);

@@ -54,7 +54,7 @@ export class OutgoingTransfers {
     this.#storage = storage;
     this.#reads = new FreshReads(
       () => store.loadAll(storage.read),
-      (all) => this.#place(all),
+      (all) => this.#replaceAll(all),
     );
     storage.onChange(async (changes) => {
       const isOurs = changes.some(
@@ -69,7 +69,7 @@ export class OutgoingTransfers {
     await this.#reads.load();
   }
 
-  #place(all: store.AllTransfers): void {
+  #replaceAll(all: store.AllTransfers): void {
     this.#all = all;
     for (const times of [this.#transferredMs, this.#notifiedMs])
       for (const zoneId of [...times.keys()]) if (this.find(zoneId) === undefined) times.delete(zoneId);

@@ -3,7 +3,7 @@ import type { CipherNameAndProtocol as TlsCipher, TLSSocket } from "node:tls";
 import { cipherName } from "../../platform/access-log/cipher-name.ts";
 import { helloOf } from "../tls/client-hello.ts";
 
-export interface ConnectionFacts {
+export interface ConnectionFields {
   httpProtocol: string;
   /** Empty without TLS. */
   tlsVersion: string;
@@ -41,7 +41,7 @@ const noClientCertificate = {
 } as const;
 
 /** Properties of the connection and of the request's protocol for `request.cf`. */
-export function connectionFacts(request: IncomingMessage): ConnectionFacts {
+export function connectionFields(request: IncomingMessage): ConnectionFields {
   const { socket, headers, httpVersion } = request;
   const tls = (socket as Partial<TLSSocket>).encrypted === true ? (socket as TLSSocket) : undefined;
   // Undefined after the connection has closed, despite the type.
@@ -52,11 +52,11 @@ export function connectionFacts(request: IncomingMessage): ConnectionFacts {
     tlsCipher: cipherName(cipher?.name ?? ""),
     requestPriority: textOf(headers["priority"]),
     clientAcceptEncoding: textOf(headers["accept-encoding"]),
-    ...(tls === undefined ? {} : { tlsClientAuth: noClientCertificate, ...helloFacts(tls) }),
+    ...(tls === undefined ? {} : { tlsClientAuth: noClientCertificate, ...helloFields(tls) }),
   };
 }
 
-function helloFacts(socket: TLSSocket): Partial<ConnectionFacts> {
+function helloFields(socket: TLSSocket): Partial<ConnectionFields> {
   const hello = helloOf(socket);
   if (hello === undefined) return {};
   return {

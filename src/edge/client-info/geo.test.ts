@@ -67,9 +67,9 @@ it("reloads a replaced file, and keeps its old data when the new file is broken"
   const geo = await open({ city }, faults);
   expect(geo.lookUp("192.0.2.1")["country"]).toBe("DE");
   writeMmdb(city, { "192.0.2.0/24": { country: { iso_code: "SE" } } });
-  await vi.waitFor(() => expect(geo.lookUp("192.0.2.1")["country"]).toBe("SE"), { timeout: 5000 });
+  await vi.waitFor(() => expect(geo.lookUp("192.0.2.1")["country"]).toBe("SE"));
   writeFileSync(city, "broken");
-  await vi.waitFor(() => expect(faults).toHaveLength(1), { timeout: 5000 });
+  await vi.waitFor(() => expect(faults).toHaveLength(1));
   expect(geo.lookUp("192.0.2.1")["country"]).toBe("SE");
 });
 

@@ -4,7 +4,7 @@ import { visitorErrors } from "../http/errors.ts";
 import { asciiJson } from "../../platform/util/ascii-json.ts";
 import type { ScoredRequest } from "./bot-management.ts";
 import type { BotManagement } from "./bot-score.ts";
-import { connectionFacts } from "./connection.ts";
+import { connectionFields } from "./connection.ts";
 import type { CfObject } from "../../rules/request/cf-values.ts";
 import { isEuropeanUnion } from "./countries.ts";
 import type { GeoSource } from "./geo-source.ts";
@@ -109,7 +109,7 @@ export class RequestCf {
       colo,
       country: null,
       ...geo.lookUp(this.clientAddress(request, peer)),
-      ...connectionFacts(request),
+      ...connectionFields(request),
       ...(botManagement === undefined ? {} : { botManagement }),
       ...(proxies.trusts(peer) ? overrides(request) : {}),
     };

@@ -9,7 +9,7 @@ const common = "selvedge";
  * nameless cookie as its value alone, so "=name=value" in Set-Cookie would return as the cookie "name".
  */
 export const isConsoleCookie = (pair: string): boolean =>
-  pair.includes(common) && names.has(/^[\s=]*([^=]*)=/.exec(pair)?.[1]?.trim() ?? "");
+  pair.includes(common) && names.has(/^[\s=]*([^\s=][^=]*)=/.exec(pair)?.[1]?.trimEnd() ?? "");
 
 /**
  * Removes the console's cookies from a visitor's request. Browsers send a host's cookies to all of its ports, so

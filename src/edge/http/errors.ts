@@ -1,4 +1,5 @@
 import { isBlobsUnavailable, isDiskFull, isUnavailable } from "../../platform/storage/faults.ts";
+import { TooMuchWork, workMax } from "../../rules/fields/work.ts";
 import { hopsMax } from "./via.ts";
 
 /** A script's exception, with truncated texts. */
@@ -140,6 +141,12 @@ export const visitorErrors = {
       "This node has not received the latest configuration of its installation. Try again in a moment.",
       { retryAfterSeconds: 5 },
     ),
+  rulesTooSlow: make(
+    500,
+    1110,
+    "The rules take too much work",
+    `The functions and searches of the zone's rules would read and write more than ${workMax / 1024 / 1024} Mi characters for this request.`,
+  ),
   internal: make(
     500,
     500,
@@ -162,6 +169,7 @@ export const loopLimit = make(
  */
 export function visitorError(error: unknown): VisitorError {
   if (error instanceof VisitorError) return error;
+  if (error instanceof TooMuchWork) return visitorErrors.rulesTooSlow(error);
   return isUnavailable(error) || isDiskFull(error) || isBlobsUnavailable(error)
     ? visitorErrors.unavailable(error)
     : visitorErrors.internal(error);

@@ -2,7 +2,8 @@ import { isConsoleCookie } from "./console-cookies.ts";
 import { visitorErrors } from "./errors.ts";
 import { viaName } from "./via.ts";
 
-const hopByHop: ReadonlySet<string> = new Set([
+/** Headers that belong to one connection (RFC 9110, section 7.6.1), in lower case. */
+export const hopByHop: ReadonlySet<string> = new Set([
   "connection",
   "expect",
   "http2-settings",

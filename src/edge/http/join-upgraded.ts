@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { answerHead, join } from "../../platform/util/raw-http.ts";
+import { responseHead, join } from "../../platform/util/raw-http.ts";
 import { followFrames } from "./going-away.ts";
 
 /** A connection whose client or server has agreed to an upgrade. */
@@ -17,7 +17,7 @@ export function joinUpgraded(
   headers: readonly string[],
   idleTimeoutMs: number,
 ): void {
-  const answer = answerHead(101, statusText, [...headers, "connection", "upgrade", "upgrade", "websocket"]);
+  const answer = responseHead(101, statusText, [...headers, "connection", "upgrade", "upgrade", "websocket"]);
   visitor.socket.write(answer, "latin1");
   if (upstream.head.length > 0) visitor.socket.write(upstream.head);
   if (visitor.head.length > 0) upstream.socket.write(visitor.head);

@@ -1,5 +1,5 @@
-import { fieldsPattern, parseHeaders } from "./answer-head.ts";
-import { AnswerError } from "./exchange.ts";
+import { fieldsPattern, parseHeaders } from "./response-head.ts";
+import { ResponseError } from "./exchange.ts";
 
 type State = "size" | "extension" | "size line feed" | "data" | "data end" | "data line feed" | "trailers";
 
@@ -103,11 +103,12 @@ export class ChunkedDecoder {
     const end = this.#text.indexOf("\r\n\r\n", Math.max(0, before - 3));
     if (end < 0) {
       if (this.#text.length > this.#trailerBytesMax)
-        throw new AnswerError("the trailers of the answer are too large");
+        throw new ResponseError("the trailers of the answer are too large");
       return length;
     }
     const section = this.#text.slice(0, end + 2);
-    if (!fieldsPattern.test(section)) throw new AnswerError("the trailers of the answer are not valid HTTP");
+    if (!fieldsPattern.test(section))
+      throw new ResponseError("the trailers of the answer are not valid HTTP");
     this.trailers = parseHeaders(section, 0);
     if (this.trailers.some((name, i) => i % 2 === 0 && framing.test(name))) throw malformed();
     return from + end + 4 - before;
@@ -116,8 +117,8 @@ export class ChunkedDecoder {
 
 const framing = /^(?:content-length|transfer-encoding)$/i;
 
-const malformed = (): AnswerError =>
-  new AnswerError("the chunks of the answer are not valid HTTP (RFC 9112)");
+const malformed = (): ResponseError =>
+  new ResponseError("the chunks of the answer are not valid HTTP (RFC 9112)");
 
 function digitOf(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;

@@ -1,3 +1,4 @@
+import { peerTls } from "./peer-tls.ts";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, createSecureContext, type SecureContext } from "node:tls";
 
@@ -57,6 +58,7 @@ export class Connector {
     }
     const socket = connectTls({
       ...options,
+      ...peerTls,
       ALPNProtocols: ["http/1.1"],
       rejectUnauthorized: tls.isVerified,
       ...(tls.servername === "" ? {} : { servername: tls.servername }),
@@ -77,7 +79,7 @@ export class Connector {
   #trust(): { secureContext?: SecureContext } {
     const { ca } = this.#to;
     if (ca === undefined) return {};
-    this.#context ??= createSecureContext({ ca: [...ca] });
+    this.#context ??= createSecureContext({ ...peerTls, ca: [...ca] });
     return { secureContext: this.#context };
   }
 }

@@ -1,20 +1,20 @@
 import type { Socket } from "node:net";
 import { tlsError, visitorErrors } from "../http/errors.ts";
-import { AnswerParser, type AnswerEvents } from "./answer-parser.ts";
+import { ResponseParser, type ResponseEvents } from "./response-parser.ts";
 import type { CoarseClock, Timed } from "./coarse-clock.ts";
 import type { Connector } from "./connect.ts";
-import { AnswerError, StaleConnection } from "./exchange.ts";
+import { ResponseError, StaleConnection } from "./exchange.ts";
 import { RequestBody, type BodyEvents } from "./request-body.ts";
 import type { InFlightRequest } from "./in-flight-request.ts";
 
 /** Times in ms. */
 export interface ClientLimits {
   connectTimeoutMs: number;
-  /** From the end of the request to the end of the answer's head. */
+  /** From the end of the request to the end of the response's head. */
   firstByteTimeoutMs: number;
-  /** Between parts of the answer. */
+  /** Between parts of the response. */
   idleTimeoutMs: number;
-  /** Maximum size of an answer's head, and of its trailers. */
+  /** Maximum size of a response's head, and of its trailers. */
   headBytesMax: number;
 }
 
@@ -35,11 +35,11 @@ const keepAliveMsMax = 600_000;
 const keepAliveMarginMs = 2000;
 
 /** A connection to an origin, which carries one request at a time. */
-export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
+export class OriginConnection implements ResponseEvents, BodyEvents, Timed {
   deadlineMs = Infinity;
   readonly #owner: ConnectionOwner;
   readonly #socket: Socket;
-  readonly #parser: AnswerParser;
+  readonly #parser: ResponseParser;
   #inFlight: InFlightRequest | undefined;
   #body: RequestBody | undefined;
   #isReady = false;
@@ -53,7 +53,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
   /** Begins to connect. */
   constructor(connector: Connector, isTls: boolean, owner: ConnectionOwner) {
     this.#owner = owner;
-    this.#parser = new AnswerParser(owner.limits.headBytesMax);
+    this.#parser = new ResponseParser(owner.limits.headBytesMax);
     this.#socket = connector.connect(
       (bytes, length, isOwned) => this.#receive(bytes, length, isOwned),
       () => {
@@ -118,7 +118,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
     this.#body?.stop();
     const inFlight = this.#inFlight;
     this.#inFlight = undefined;
-    const failure = error ?? new AnswerError("the connection to the origin was closed");
+    const failure = error ?? new ResponseError("the connection to the origin was closed");
     this.#owner.isClosed(this, this.#isReady ? undefined : failure);
     inFlight?.fail(isStale ? new StaleConnection(failure) : failure);
   }
@@ -127,7 +127,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
     if (!this.#isReady) this.destroy(connectTimeout());
     else if (this.#inFlight === undefined) this.destroy();
     else if (this.#parser.hasHead)
-      this.destroy(new AnswerError("the origin has stopped in the middle of its answer"));
+      this.destroy(new ResponseError("the origin has stopped in the middle of its answer"));
     else this.destroy(visitorErrors.originFirstByteTimeout());
   }
 
@@ -177,11 +177,11 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
     if (this.#isClosed) return false;
     if (this.#hasEnded) this.#finish();
     else if (this.#inFlight === undefined) this.destroy(); // bytes without a request
-    else if (this.#parser.hasHead) this.#awaitOrigin(); // interim answers and parts of a head move no deadline
+    else if (this.#parser.hasHead) this.#awaitOrigin(); // interim responses and parts of a head move no deadline
     return !this.#isPaused;
   }
 
-  /** After an answer, frees the connection for the next request, or closes it if part of the exchange is unfinished. */
+  /** After a response, frees the connection for the next request, or closes it if the exchange is unfinished. */
   #finish(): void {
     this.#hasEnded = false;
     this.#inFlight = undefined;

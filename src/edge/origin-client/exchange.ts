@@ -21,13 +21,13 @@ export interface Exchange {
 }
 
 /**
- * Receives the answer to a request, in the order of the methods: `data` any number of times, and one of `end` and `failed`.
- * An exception in a method ends the exchange with `failed`.
+ * Receives the response to a request, in the order of the methods: `data` any number of times, and one of `end` and
+ * `failed`. An exception in a method ends the exchange with `failed`.
  */
-export interface AnswerReceiver {
+export interface ResponseReceiver {
   /** Called before anything is sent. */
   began(exchange: Exchange): void;
-  /** `headers` are names and values in turn, as the origin wrote them. Interim answers are not reported. */
+  /** `headers` are names and values in turn, as the origin wrote them. Interim responses are not reported. */
   head(status: number, text: string, headers: string[]): void;
   data(chunk: Buffer): void;
   /** `last` is the whole body in Latin-1 if it came together with the head, else "". `trailers` are like headers. */
@@ -37,7 +37,7 @@ export interface AnswerReceiver {
 
 /** Sends requests to one server. */
 export interface OriginClient {
-  send(request: ClientRequest, receiver: AnswerReceiver): void;
+  send(request: ClientRequest, receiver: ResponseReceiver): void;
 }
 
 /** The origin closed an idle connection just when a request was sent on it, so it has not answered. */
@@ -49,5 +49,5 @@ export class StaleConnection extends Error {
   }
 }
 
-/** The origin's answer breaks HTTP, or its connection ended within the answer. */
-export class AnswerError extends Error {}
+/** The origin's response breaks HTTP, or its connection ended within the response. */
+export class ResponseError extends Error {}

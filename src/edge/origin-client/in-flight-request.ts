@@ -1,4 +1,4 @@
-import type { AnswerReceiver, ClientRequest, Exchange } from "./exchange.ts";
+import type { ResponseReceiver, ClientRequest, Exchange } from "./exchange.ts";
 import type { OriginConnection } from "./connection.ts";
 import type { RequestHead } from "./request-head.ts";
 import type { Timed } from "./coarse-clock.ts";
@@ -7,7 +7,7 @@ import { visitorErrors } from "../http/errors.ts";
 /** A request from its start to its end: it waits for a connection, or has one. */
 export class InFlightRequest implements Exchange, Timed {
   readonly request: ClientRequest;
-  readonly receiver: AnswerReceiver;
+  readonly receiver: ResponseReceiver;
   head: RequestHead | undefined;
   connection: OriginConnection | undefined;
   deadlineMs = Infinity;
@@ -15,7 +15,7 @@ export class InFlightRequest implements Exchange, Timed {
   /** Called when the request ends before it gets a connection. */
   readonly #leave: (waiting: InFlightRequest) => void;
 
-  constructor(request: ClientRequest, receiver: AnswerReceiver, leave: (waiting: InFlightRequest) => void) {
+  constructor(request: ClientRequest, receiver: ResponseReceiver, leave: (waiting: InFlightRequest) => void) {
     this.request = request;
     this.receiver = receiver;
     this.#leave = leave;

@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import type { AnswerReceiver, ClientRequest, OriginClient } from "./exchange.ts";
+import type { ResponseReceiver, ClientRequest, OriginClient } from "./exchange.ts";
 
 /** A client over undici: for relays, which speak HTTP/2, and for main. */
 export const clientOf = (dispatcher: Dispatcher): OriginClient => ({
@@ -15,7 +15,7 @@ const optionsOf = ({ method, path, headers, body }: ClientRequest): Dispatcher.D
   body,
 });
 
-const handlerOf = (receiver: AnswerReceiver): Dispatcher.DispatchHandler => ({
+const handlerOf = (receiver: ResponseReceiver): Dispatcher.DispatchHandler => ({
   onRequestStart: (controller) =>
     receiver.began({
       abort: (error) => controller.abort(error),

@@ -6,7 +6,7 @@ import { freePort } from "../../../test/helpers/free-port.ts";
 import { mebibyte } from "../../platform/bytes.ts";
 import { CoarseClock } from "./coarse-clock.ts";
 import type { ClientLimits } from "./connection.ts";
-import { StaleConnection, type AnswerReceiver, type ClientRequest, type Exchange } from "./exchange.ts";
+import { StaleConnection, type ResponseReceiver, type ClientRequest, type Exchange } from "./exchange.ts";
 import { OriginPool } from "./pool.ts";
 
 const limits: ClientLimits = {
@@ -64,7 +64,7 @@ interface Sent {
 }
 
 /** Sends a request, and collects the body of its answer. */
-function send(pool: OriginPool, request: ClientRequest = get, own: Partial<AnswerReceiver> = {}): Sent {
+function send(pool: OriginPool, request: ClientRequest = get, own: Partial<ResponseReceiver> = {}): Sent {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let body = "";
   let exchange: Exchange | undefined;

@@ -1,7 +1,7 @@
 import type { CoarseClock } from "./coarse-clock.ts";
 import { Connector, type Destination } from "./connect.ts";
 import { OriginConnection, type ClientLimits, type ConnectionOwner } from "./connection.ts";
-import { AnswerError, type AnswerReceiver, type ClientRequest, type OriginClient } from "./exchange.ts";
+import { ResponseError, type ResponseReceiver, type ClientRequest, type OriginClient } from "./exchange.ts";
 import { requestHead } from "./request-head.ts";
 import { InFlightRequest } from "./in-flight-request.ts";
 
@@ -31,7 +31,7 @@ export class OriginPool implements OriginClient, ConnectionOwner {
     this.clock = clock;
   }
 
-  send(request: ClientRequest, receiver: AnswerReceiver): void {
+  send(request: ClientRequest, receiver: ResponseReceiver): void {
     const inFlight = new InFlightRequest(request, receiver, this.#leave);
     try {
       receiver.began(inFlight);
@@ -82,7 +82,7 @@ export class OriginPool implements OriginClient, ConnectionOwner {
 
   destroy(): void {
     this.#isClosing = true;
-    const error = new AnswerError("the connections to origins are being closed");
+    const error = new ResponseError("the connections to origins are being closed");
     for (const waiting of this.#waiting) waiting.fail(error);
     for (const connection of this.#open) connection.destroy(error);
   }

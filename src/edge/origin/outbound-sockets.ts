@@ -1,5 +1,6 @@
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { peerTls } from "../origin-client/peer-tls.ts";
 import { tlsError, visitorErrors } from "../http/errors.ts";
 import type { Origins } from "./origins.ts";
 import type { OwnHosts } from "../configuration/own-hosts.ts";
@@ -70,6 +71,7 @@ export class OutboundSockets {
     const host = unbracketed(hostname);
     try {
       const secure = connectTls({
+        ...peerTls,
         socket: plain,
         host,
         ...(isIP(host) === 0 && { servername: host }),

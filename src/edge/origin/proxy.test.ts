@@ -2,7 +2,14 @@ import { once } from "node:events";
 import { Agent, request, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { exchange, host, startEdge, startOrigin, startRawOrigin, visit } from "../request/test-edge.ts";
+import {
+  exchangeBytes,
+  host,
+  startEdge,
+  startOrigin,
+  startRawOrigin,
+  requestEdge,
+} from "../request/test-edge.ts";
 import { mebibyte } from "../../platform/bytes.ts";
 import { freePort } from "../../../test/helpers/free-port.ts";
 
@@ -57,7 +64,7 @@ describe("streaming", () => {
     const warn = ({ name }: Error): number => warnings.push(name);
     process.on("warning", warn);
     onTestFinished(() => void process.off("warning", warn));
-    const { body } = await visit(port);
+    const { body } = await requestEdge(port);
     expect(body.length).toBe(count);
     expect(warnings).toEqual([]);
   });
@@ -67,7 +74,7 @@ describe("streaming", () => {
       socket.end("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
     );
     const { port } = await startEdge({ originPort });
-    await expect(visit(port)).rejects.toThrow("aborted");
+    await expect(requestEdge(port)).rejects.toThrow("aborted");
   });
 
   it("trailers are passed on, and interim responses are not", async () => {
@@ -79,7 +86,7 @@ describe("streaming", () => {
       response.end();
     });
     const { port } = await startEdge({ originPort });
-    expect(await visit(port)).toMatchObject({ status: 200, body: "body", trailers: { "x-sum": "1" } });
+    expect(await requestEdge(port)).toMatchObject({ status: 200, body: "body", trailers: { "x-sum": "1" } });
   });
 
   it.each([
@@ -103,7 +110,7 @@ describe("streaming", () => {
       socket.once("data", () => socket.end(answer, "latin1")),
     );
     const { port } = await startEdge({ originPort });
-    const seen = await visit(port);
+    const seen = await requestEdge(port);
     expect(seen.status).toBe(status);
     if (status !== 520) expect(seen.body).toBe("ok");
   });
@@ -116,7 +123,7 @@ describe("streaming", () => {
     });
     const { port } = await startEdge({ originPort });
     const head = `Host: ${host}\r\n`;
-    const answer = await exchange(
+    const answer = await exchangeBytes(
       port,
       `HEAD / HTTP/1.1\r\n${head}\r\nGET /204 HTTP/1.1\r\n${head}\r\nGET /304 HTTP/1.1\r\n${head}Connection: close\r\n\r\n`,
     );
@@ -146,9 +153,9 @@ describe("connections", () => {
     const { port: originPort } = await startOrigin((incoming, response) => void incoming.pipe(response));
     const { port } = await startEdge({ originPort, targets: twoAddresses });
     const body = "y".repeat(300_000);
-    expect((await visit(port, { method: "POST" }, body)).body).toBe(body);
+    expect((await requestEdge(port, { method: "POST" }, body)).body).toBe(body);
     // The failed address is tried last now, so there is no further attempt at it.
-    expect((await visit(port, { method: "PUT" }, "again")).body).toBe("again");
+    expect((await requestEdge(port, { method: "PUT" }, "again")).body).toBe("again");
   });
 
   it("a request that may have reached an origin is not sent to another", async () => {
@@ -166,7 +173,7 @@ describe("connections", () => {
         { type: "A", content: "127.0.0.1" },
       ],
     });
-    expect((await visit(port, { method: "POST" }, "pay")).status).toBe(520);
+    expect((await requestEdge(port, { method: "POST" }, "pay")).status).toBe(520);
     expect(attempts).toBe(1);
   });
 
@@ -208,9 +215,9 @@ describe("connections", () => {
     });
     const { port } = await startEdge({ originPort });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    const first = await visit(port, { method: "POST", agent }, Buffer.alloc(4 * mebibyte));
+    const first = await requestEdge(port, { method: "POST", agent }, Buffer.alloc(4 * mebibyte));
     expect([first.status, first.body]).toEqual([403, "no"]);
-    expect((await visit(port, { agent })).body).toBe("next");
+    expect((await requestEdge(port, { agent })).body).toBe("next");
     agent.destroy();
   });
 });
@@ -229,11 +236,11 @@ describe("a body", () => {
       const { port } = await startEdge({ originPort, settings: { bodyBytesMax: mebibyte } });
       const size = 8 * mebibyte;
       const headers = { [framing]: framing === "content-length" ? String(size) : "chunked" };
-      const answer = await visit(port, { method: "POST", headers }, Buffer.alloc(size));
+      const answer = await requestEdge(port, { method: "POST", headers }, Buffer.alloc(size));
       expect(answer).toMatchObject({ status: 413, headers: { connection: "close" } });
       expect(answer.body).toContain("error 413");
       expect(seen).toEqual([]);
-      const fitting = await visit(
+      const fitting = await requestEdge(
         port,
         {
           method: "POST",
@@ -248,8 +255,22 @@ describe("a body", () => {
   it("for an origin that refuses connections gets the error page, not a broken connection", async () => {
     const { port } = await startEdge({ originPort: await freePort() });
     for (const size of [1, 100, 4 * mebibyte]) {
-      expect((await visit(port, { method: "POST" }, Buffer.alloc(size))).status).toBe(521);
+      expect((await requestEdge(port, { method: "POST" }, Buffer.alloc(size))).status).toBe(521);
     }
+  });
+
+  it("over the limit is refused without 100 Continue", async () => {
+    const { port } = await startEdge({ originPort: 1, settings: { bodyBytesMax: mebibyte } });
+    const headers = { host, expect: "100-continue", "content-length": String(2 * mebibyte) };
+    const outgoing = request({ port, host: "127.0.0.1", method: "POST", headers });
+    const events: string[] = [];
+    outgoing.on("continue", () => events.push("continue"));
+    outgoing.flushHeaders();
+    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+    expect(response.statusCode).toBe(413);
+    expect(await count(response)).toBeGreaterThan(0);
+    expect(events).toEqual([]);
+    outgoing.destroy();
   });
 
   it("is requested with 100 Continue", async () => {
@@ -294,11 +315,11 @@ describe("drain on close", () => {
     await once(idle, "data");
     const idleEnded = once(idle.resume(), "close");
     const agent = new Agent({ keepAlive: true });
-    const inFlight = visit(port, { path: "/slow", agent });
+    const inFlight = requestEdge(port, { path: "/slow", agent });
     await arrived.promise;
     const closed = edge.close(60_000);
     await idleEnded;
-    await expect(visit(port)).rejects.toThrow("ECONNREFUSED");
+    await expect(requestEdge(port)).rejects.toThrow("ECONNREFUSED");
     proceed.resolve();
     expect((await inFlight).body).toBe("first last");
     await closed; // although the visitor would have kept the connection open
@@ -309,7 +330,7 @@ describe("drain on close", () => {
     const arrived = Promise.withResolvers<void>();
     const { port: originPort } = await startOrigin(() => arrived.resolve());
     const { edge, port } = await startEdge({ originPort });
-    const inFlight = visit(port).catch((error: unknown) => error);
+    const inFlight = requestEdge(port).catch((error: unknown) => error);
     await arrived.promise;
     await edge.close(1);
     expect(await inFlight).toBeInstanceOf(Error);

@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import type { AccessRecord } from "../../platform/access-log/access-record.ts";
-import { afterBody } from "../../platform/util/after-body.ts";
+import { awaitsContinue } from "../../platform/listen/continue.ts";
+import { afterBody } from "../../platform/listen/after-body.ts";
 import { CountedBody } from "../http/body.ts";
 import { beginAttempt, type OriginTrace } from "./attempt-trace.ts";
 import { visitorErrors } from "../http/errors.ts";
 import { StaleConnection } from "../origin-client/exchange.ts";
-import { AnswerDelivery } from "./answer-delivery.ts";
+import { ResponseDelivery } from "./response-delivery.ts";
 import type { Origins } from "./origins.ts";
 import type { OriginTls, Path, Race, EdgeRoute } from "../configuration/route.ts";
 
@@ -54,7 +55,7 @@ export async function forward(
     try {
       await send(response, body, false, origin, path, race);
     } catch (error) {
-      if (hasBody || !repeatable.has(origin.method) || !closedWithoutAnswer(error)) throw error;
+      if (hasBody || !repeatable.has(origin.method) || !closedWithoutResponse(error)) throw error;
       await send(response, null, true, origin, path, race);
     }
   };
@@ -68,14 +69,14 @@ export async function forward(
   }
   // The origin may respond before the end of the body; the rest must not block the visitor's connection.
   (body as CountedBody | null)?.destroy();
-  if (hasBody) afterBody(request, () => request.complete || request.destroy());
+  if (hasBody && !awaitsContinue(request)) afterBody(request, () => request.complete || request.destroy());
 }
 
 /** Safe methods, which may be sent twice (RFC 9110, 9.2.1). */
 const repeatable: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** Whether an origin closed an idle connection just as a request was sent on it. A relay's pool reports this by a code. */
-const closedWithoutAnswer = (error: unknown): boolean =>
+const closedWithoutResponse = (error: unknown): boolean =>
   error instanceof StaleConnection || (error as { code?: string }).code === "UND_ERR_SOCKET";
 
 const send = (
@@ -91,7 +92,7 @@ const send = (
     const sent = traced?.headers ?? origin.headers;
     const headers = path.headers?.(sent) ?? sent;
     origin.record?.asksOrigin(path.address);
-    const delivery = new AnswerDelivery(
+    const delivery = new ResponseDelivery(
       { response, origin, path, race, span: traced?.span },
       resolve,
       reject,

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { AddressPolicy } from "./address-policy.ts";
 import { resolveName, resolveTargets, systemLookUp } from "./resolve.ts";
 import { EdgeSnapshot, EdgeZone } from "../configuration/snapshot.ts";
-import { host, startEdge, startOrigin, visit } from "../request/test-edge.ts";
+import { host, startEdge, startOrigin, requestEdge } from "../request/test-edge.ts";
 
 const alias = { isProxied: true, targets: [{ type: "CNAME", content: "fickle.test" }] } as const;
 
@@ -13,7 +13,7 @@ describe("a name whose address changes", () => {
     let answers: string[] = ["127.0.0.1"];
     const edge = await startEdge({ originPort, policy, lookUp: async () => answers });
     edge.zone.setHost(host, alias);
-    expect((await visit(edge.port)).body).toBe("secret");
+    expect((await requestEdge(edge.port)).body).toBe("secret");
     policy.forbidListener(originPort);
     // The earlier connection is still open and must not be used.
     for (const address of [
@@ -24,13 +24,13 @@ describe("a name whose address changes", () => {
       "::ffff:0:7f00:1",
     ]) {
       answers = [address];
-      const { status, body } = await visit(edge.port);
+      const { status, body } = await requestEdge(edge.port);
       expect([status, body.includes("error 1000")], address).toEqual([403, true]);
     }
     answers = [];
-    expect((await visit(edge.port)).status).toBe(530);
+    expect((await requestEdge(edge.port)).status).toBe(530);
     answers = ["not an address"];
-    expect((await visit(edge.port)).status).toBe(530);
+    expect((await requestEdge(edge.port)).status).toBe(530);
   });
 
   it("is resolved once per request: the checked address is the one used", async () => {
@@ -44,7 +44,7 @@ describe("a name whose address changes", () => {
       },
     });
     edge.zone.setHost(host, alias);
-    expect((await visit(edge.port)).status).toBe(200);
+    expect((await requestEdge(edge.port)).status).toBe(200);
     expect(asked).toEqual(["fickle.test"]);
   });
 
@@ -57,7 +57,7 @@ describe("a name whose address changes", () => {
       lookUp: async () => ["fe80::1%lo", "127.0.0.1"],
     });
     edge.zone.setHost(host, alias);
-    expect((await visit(edge.port)).body).toBe("ok");
+    expect((await requestEdge(edge.port)).body).toBe("ok");
   });
 });
 
@@ -118,7 +118,7 @@ describe("the resolver of names outside our zones", () => {
     const lookUp = systemLookUp(() => new Promise(() => {}), 20);
     const edge = await startEdge({ originPort, lookUp });
     edge.zone.setHost(host, alias);
-    const { status, body } = await visit(edge.port);
+    const { status, body } = await requestEdge(edge.port);
     expect([status, body.includes("error 1016")]).toEqual([530, true]);
   });
 

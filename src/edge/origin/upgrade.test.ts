@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { AddressPolicy } from "./address-policy.ts";
 import { edgeDefaults } from "../http/settings.ts";
-import { exchange, host, startEdge, startOrigin, startRawOrigin } from "../request/test-edge.ts";
+import { exchangeBytes, host, startEdge, startOrigin, startRawOrigin } from "../request/test-edge.ts";
 import { joinOriginWebSocket } from "./upgrade.ts";
 import { freePort } from "../../../test/helpers/free-port.ts";
 import { untested } from "./under-test.ts";
@@ -64,7 +64,7 @@ describe("a WebSocket", () => {
         { type: "A", content: "127.0.0.1" },
       ],
     });
-    expect(await exchange(port, ask)).toMatch(/^HTTP\/1\.1 101 [^]*\r\n\r\nhello$/);
+    expect(await exchangeBytes(port, ask)).toMatch(/^HTTP\/1\.1 101 [^]*\r\n\r\nhello$/);
   });
 
   it("the last bytes before an origin closes reach a slow visitor", async () => {
@@ -101,7 +101,7 @@ describe("a WebSocket", () => {
       });
     });
     const { port } = await startEdge({ originPort });
-    expect(await exchange(port, `${ask}early`)).toMatch(/bye$/);
+    expect(await exchangeBytes(port, `${ask}early`)).toMatch(/bye$/);
     expect(arrived[0]).toMatch(/^GET \/socket HTTP\/1\.1\r\n[^]*\r\n\r\n$/);
     expect(arrived.slice(1).join("")).toBe("early");
   });
@@ -155,7 +155,7 @@ describe("a WebSocket", () => {
   it("is closed after the idle timeout", async () => {
     const originPort = await startRawOrigin((socket) => socket.once("data", () => socket.write(switching)));
     const { port } = await startEdge({ originPort, settings: { idleTimeoutMs: 50 } });
-    expect(await exchange(port, ask)).toMatch(/^HTTP\/1\.1 101 /);
+    expect(await exchangeBytes(port, ask)).toMatch(/^HTTP\/1\.1 101 /);
   });
 });
 
@@ -172,7 +172,7 @@ describe("a failed upgrade", () => {
       socket.once("data", () => socket.end(answer));
     });
     const { port } = await startEdge({ originPort });
-    const seen = await exchange(port, `${ask}GET /smuggled HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+    const seen = await exchangeBytes(port, `${ask}GET /smuggled HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
     expect(seen.split("\r\n")[0]).toBe(answer.split("\r\n")[0]);
     expect(seen.slice(seen.indexOf("\r\n\r\n") + 4)).toBe(body);
     expect(seen).toMatch(/\r\nconnection: close\r\n/);
@@ -185,7 +185,7 @@ describe("a failed upgrade", () => {
       socket.once("data", () => socket.end(`HTTP/1.1 ${status} No\r\nContent-Length: 0\r\n\r\n`)),
     );
     const { port } = await startEdge({ originPort });
-    expect(await exchange(port, ask)).toMatch(/^HTTP\/1\.1 520 /);
+    expect(await exchangeBytes(port, ask)).toMatch(/^HTTP\/1\.1 520 /);
   });
 
   it.each([
@@ -193,7 +193,7 @@ describe("a failed upgrade", () => {
     ["a private origin", 403, { policy: new AddressPolicy("deny") }],
   ])("%s", async (_what, status, options) => {
     const { port } = await startEdge({ originPort: await freePort(), ...options });
-    const answer = await exchange(port, ask);
+    const answer = await exchangeBytes(port, ask);
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect(answer).toContain("</html>");
   });
@@ -211,7 +211,7 @@ describe("a failed upgrade", () => {
       socket.once("data", () => socket.write(`HTTP/1.1 101 Switching\r\n${headers}\r\nhello`));
     });
     const { port } = await startEdge({ originPort });
-    const answer = await exchange(port, `${ask}for the origin`);
+    const answer = await exchangeBytes(port, `${ask}for the origin`);
     expect(answer).toMatch(/^HTTP\/1\.1 520 /);
     expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
     expect(answer).not.toContain("hello");
@@ -222,10 +222,10 @@ describe("a failed upgrade", () => {
   it("an origin that never responds, or closes", async () => {
     const silent = await startRawOrigin(() => {});
     const one = await startEdge({ originPort: silent, settings: { originFirstByteTimeoutMs: 50 } });
-    expect(await exchange(one.port, ask)).toMatch(/^HTTP\/1\.1 524 /);
+    expect(await exchangeBytes(one.port, ask)).toMatch(/^HTTP\/1\.1 524 /);
     const closing = await startRawOrigin((socket) => socket.once("data", () => socket.end()));
     const two = await startEdge({ originPort: closing });
-    expect(await exchange(two.port, ask)).toMatch(/^HTTP\/1\.1 520 /);
+    expect(await exchangeBytes(two.port, ask)).toMatch(/^HTTP\/1\.1 520 /);
   });
 
   it.each([
@@ -239,7 +239,7 @@ describe("a failed upgrade", () => {
       response.end("ordinary");
     });
     const { port } = await startEdge({ originPort });
-    expect(await exchange(port, bytes)).toMatch(/^HTTP\/1\.1 200 OK[^]*ordinary/);
+    expect(await exchangeBytes(port, bytes)).toMatch(/^HTTP\/1\.1 200 OK[^]*ordinary/);
     expect(seen).toHaveLength(1);
     expect(seen[0]).not.toHaveProperty("upgrade");
   });

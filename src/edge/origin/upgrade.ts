@@ -2,7 +2,8 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import { request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream";
-import { answerHead } from "../../platform/util/raw-http.ts";
+import { responseHead } from "../../platform/util/raw-http.ts";
+import { peerTls } from "../origin-client/peer-tls.ts";
 import { beginAttempt, traceHandshake } from "./attempt-trace.ts";
 import { tlsError, VisitorError, visitorErrors } from "../http/errors.ts";
 import { visitorHeaders } from "../http/headers.ts";
@@ -55,6 +56,7 @@ function begin(
     tls === undefined
       ? {}
       : {
+          ...peerTls,
           servername: tls.servername,
           rejectUnauthorized: tls.isVerified,
           ...(settings.originCa === undefined ? {} : { ca: [...settings.originCa] }),
@@ -91,7 +93,7 @@ function begin(
 function passOn(answer: IncomingMessage, socket: Socket, ray: string, ended: () => void): void {
   const { statusCode = 0, statusMessage = "" } = answer;
   const headers = visitorHeaders(answer.rawHeaders, ray, statusCode);
-  socket.write(answerHead(statusCode, statusMessage, [...headers, "connection", "close"]), "latin1");
+  socket.write(responseHead(statusCode, statusMessage, [...headers, "connection", "close"]), "latin1");
   pipeline(answer, socket, () => {
     socket.destroySoon();
     ended();

@@ -8,9 +8,12 @@ import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { isWebSocket } from "../origin/upgrade.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import type { Edge } from "../request/listener.ts";
-import { restoreVisitor } from "./visitor-facts.ts";
+import { restoreVisitor } from "./visitor-connection.ts";
 
-/** The visitor's connection facts are a header: with a whole ClientHello, and headers of which JSON may write a character with six. */
+/**
+ * The properties of the visitor's connection are a header: with a whole ClientHello, and headers of which JSON may write a
+ * character with six.
+ */
 const helloBytesMax = 64 * 1024;
 const jsonExpansion = 6;
 

@@ -68,7 +68,7 @@ it("a body in chunks that is too large is refused as such, not as a fault of mai
   expect(answer.statusCode).toBe(413);
 });
 
-it("a visitor can forge neither its facts nor a trace", async () => {
+it("a visitor can forge neither the properties of its connection nor a trace", async () => {
   let seen: Pick<IncomingMessage, "rawHeaders" | "headers"> | undefined;
   let address: string | undefined;
   const { port, startMain } = await start(1000);
@@ -101,15 +101,15 @@ it("a head of the greatest length arrives, and one that a script may answer come
   const { port, startMain } = await start();
   const long = "ÿ".repeat(edgeDefaults.headerBytesMax - 200);
   const answered = "x".repeat(127 * 1024);
-  let heard: unknown;
+  let received: unknown;
   await startMain((request, response) => {
-    heard = request.headers.te;
+    received = request.headers.te;
     response.writeHead(200, { "x-long": answered }).end();
   });
   const sent = httpRequest({ port, headers: { te: long }, maxHeaderSize: 256 * 1024 });
   sent.end();
   const [answer] = (await once(sent, "response")) as [IncomingMessage];
-  expect([answer.statusCode, heard === long, answer.headers["x-long"] === answered]).toEqual([
+  expect([answer.statusCode, received === long, answer.headers["x-long"] === answered]).toEqual([
     200,
     true,
     true,

@@ -10,7 +10,7 @@ import type { Origins } from "../origin/origins.ts";
 import { forward, type OriginRequest } from "../origin/proxy.ts";
 import { joinOriginWebSocket } from "../origin/upgrade.ts";
 import type { EdgeHandler, EdgeRequest, UpgradeHandler } from "../request/handlers.ts";
-import { headersToMain } from "./visitor-facts.ts";
+import { headersToMain } from "./visitor-connection.ts";
 
 /** Whether main must answer a request. Called for every request, so it must be fast. */
 export type Concerns = (edgeRequest: EdgeRequest) => boolean | Promise<boolean>;
@@ -19,14 +19,14 @@ export type Concerns = (edgeRequest: EdgeRequest) => boolean | Promise<boolean>;
 const absentMsMax = 5000;
 const againMs = 100;
 /** A script may answer with 128 KiB of headers, to which the edge adds its own. */
-const answerHeadBytesMax = 256 * 1024;
+const responseHeadBytesMax = 256 * 1024;
 const toMain = "main";
 
 /** Whether the connection to main was lost before its answer. */
 const isCut = (error: unknown): boolean =>
   ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"].includes((error as { code?: string }).code ?? "");
 
-/** Passes visitors' requests from an edge process to main, with the facts of the visitor's connection. */
+/** Passes visitors' requests from an edge process to main, with the properties of the visitor's connection. */
 export class ToMain {
   readonly #path: string;
   readonly #settings: EdgeSettings;
@@ -111,7 +111,7 @@ export class ToMain {
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: 30_000,
-      maxHeaderSize: answerHeadBytesMax,
+      maxHeaderSize: responseHeadBytesMax,
       pipelining: 1,
       allowH2: false,
     });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { AddressPolicy } from "../origin/address-policy.ts";
 import { renderError } from "./error-page.ts";
 import { originError, type VisitorError, visitorErrors } from "../http/errors.ts";
-import { host, startEdge, startRawOrigin, visit, type TestEdge } from "./test-edge.ts";
+import { host, startEdge, startRawOrigin, requestEdge, type TestEdge } from "./test-edge.ts";
 import { freePort } from "../../../test/helpers/free-port.ts";
 
 const all = Object.entries(visitorErrors).map(
@@ -146,8 +146,8 @@ it.each(cases)("a visitor gets an error page for %s", async (name, send) => {
   const expected = visitorErrors[name]("");
   const method = "content-length" in headers ? "POST" : "GET";
   const body = method === "POST" ? "xx" : undefined;
-  const html = await visit(port, { method, headers }, body);
-  const json = await visit(port, { method, headers: { ...headers, accept: "application/json" } }, body);
+  const html = await requestEdge(port, { method, headers }, body);
+  const json = await requestEdge(port, { method, headers: { ...headers, accept: "application/json" } }, body);
   for (const answer of [html, json]) {
     expect(answer.status).toBe(expected.status);
     expect(answer.headers).toMatchObject({ "cache-control": "no-store", server: "selvedge" });
@@ -162,7 +162,7 @@ it.each(cases)("a visitor gets an error page for %s", async (name, send) => {
 
 it("the response to a HEAD has the page's length and no body", async () => {
   const { port } = await startEdge({ originPort: 1 });
-  const answer = await visit(port, { method: "HEAD", headers: { host: "other.example" } });
+  const answer = await requestEdge(port, { method: "HEAD", headers: { host: "other.example" } });
   expect([answer.status, answer.body]).toEqual([404, ""]);
   expect(Number(answer.headers["content-length"])).toBeGreaterThan(100);
 });

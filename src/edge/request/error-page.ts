@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { afterBody } from "../../platform/util/after-body.ts";
+import { afterBody } from "../../platform/listen/after-body.ts";
 import { breakOff, endWith } from "../../platform/util/raw-http.ts";
 import type { ShownException, VisitorError } from "../http/errors.ts";
 
@@ -65,7 +65,7 @@ const retryAfter = ({ retryAfterSeconds }: VisitorError): Record<string, number>
   retryAfterSeconds === undefined ? {} : { "retry-after": retryAfterSeconds };
 
 /** Sends the error's page, or aborts the connection when a response has begun. */
-export function answerError(
+export function respondWithError(
   request: IncomingMessage,
   response: ServerResponse,
   error: VisitorError,

@@ -3,7 +3,7 @@ import { WebSocket, WebSocketServer } from "ws";
 import { once } from "node:events";
 import { VisitorError } from "../http/errors.ts";
 import type { EdgeHandler, EdgeHttpRequest } from "./handlers.ts";
-import { exchange, host, startEdge, startOrigin, visit } from "./test-edge.ts";
+import { exchangeBytes, host, startEdge, startOrigin, requestEdge } from "./test-edge.ts";
 
 const seenBy = (edgeRequests: EdgeHttpRequest[]): EdgeHandler => {
   return (each) => edgeRequests.push(each) < 0;
@@ -18,7 +18,7 @@ describe("a handler", () => {
     const origin = await startOrigin((_incoming, response) => response.end("origin"));
     const after: EdgeHttpRequest[] = [];
     const { port } = await startEdge({ originPort: origin.port, handlers: [answering, seenBy(after)] });
-    expect((await visit(port)).body).toBe("taken");
+    expect((await requestEdge(port)).body).toBe("taken");
     expect([after.length, origin.connections()]).toEqual([0, 0]);
   });
 
@@ -29,7 +29,7 @@ describe("a handler", () => {
       originPort: origin.port,
       handlers: [seenBy(edgeRequests), async (each) => seenBy(edgeRequests)(each)],
     });
-    expect((await visit(port, { method: "POST", path: "/a?b=c" }, "body")).body).toBe("body");
+    expect((await requestEdge(port, { method: "POST", path: "/a?b=c" }, "body")).body).toBe("body");
     expect(edgeRequests).toHaveLength(2);
     expect(edgeRequests[0]).toMatchObject({ host, path: "/a?b=c", clientAddress: "127.0.0.1", zone });
     expect(edgeRequests[0]!.describe()).toMatchObject({
@@ -43,7 +43,7 @@ describe("a handler", () => {
     const edgeRequests: EdgeHttpRequest[] = [];
     const { port } = await startEdge({ originPort: 1, handlers: [seenBy(edgeRequests)] });
     for (const name of ["other.example", "none.example.com"])
-      expect((await visit(port, { headers: { host: name } })).status).toBe(404);
+      expect((await requestEdge(port, { headers: { host: name } })).status).toBe(404);
     expect(edgeRequests.map((each) => [each.host, each.zone])).toEqual([
       ["other.example", undefined],
       ["none.example.com", undefined],
@@ -54,11 +54,11 @@ describe("a handler", () => {
     const edgeRequests: EdgeHttpRequest[] = [];
     const { port, zone } = await startEdge({ originPort: 1, handlers: [seenBy(edgeRequests)] });
     zone.isPaused = true;
-    expect((await visit(port)).status).toBe(503);
+    expect((await requestEdge(port)).status).toBe(503);
     zone.isPaused = false;
     zone.setHost(host, { isProxied: false, targets: [{ type: "A", content: "192.0.2.1" }] });
-    expect((await visit(port)).status).toBe(421);
-    expect(await exchange(port, `GET /a HTTP/1.1\r\nHost: ${host}\r\nHost: ${host}\r\n\r\n`)).toMatch(
+    expect((await requestEdge(port)).status).toBe(421);
+    expect(await exchangeBytes(port, `GET /a HTTP/1.1\r\nHost: ${host}\r\nHost: ${host}\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 400 /,
     );
     expect(edgeRequests).toEqual([]);
@@ -69,7 +69,7 @@ describe("a handler", () => {
     ["anything else", () => Promise.reject(new Error("secret")), 500, 500],
   ])("that throws %s causes an error page", async (_what, handler, status, code) => {
     const { port } = await startEdge({ originPort: 1, handlers: [handler] });
-    const answer = await visit(port);
+    const answer = await requestEdge(port);
     expect(answer.status).toBe(status);
     expect(answer.body).toContain(`error ${code} · ray`);
     expect(answer.body).not.toContain("secret");
@@ -82,7 +82,7 @@ describe("a handler", () => {
       throw new Error("broken");
     };
     const { port } = await startEdge({ originPort: 1, handlers: [handler] });
-    await expect(visit(port)).rejects.toThrow("aborted");
+    await expect(requestEdge(port)).rejects.toThrow("aborted");
   });
 
   it("is not called for upgrades, which go to the origin", async () => {

@@ -3,13 +3,14 @@ import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { announceEnd, drain, listen, openConnections } from "../../control/api/server/listener.ts";
 import { responseClass } from "../../platform/access-log/counted-response.ts";
+import { continueWhenRead } from "../../platform/listen/continue.ts";
 import type { ListenAt } from "../../platform/listen/listen.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
-import { observeAnswer } from "../../platform/observability/observation.ts";
+import { observeResponse } from "../../platform/observability/observation.ts";
 import type { CfObject } from "../../rules/request/cf-values.ts";
 import type { RequestDescription } from "../../rules/language.ts";
 import { plainAddress, scriptAddress } from "../origin/addresses.ts";
-import { answerError, endWithErrorPage } from "./error-page.ts";
+import { respondWithError, endWithErrorPage } from "./error-page.ts";
 import { loopLimit, visitorError, visitorErrors, type VisitorError } from "../http/errors.ts";
 import type { EdgeHandler, EdgeHttpRequest, UpgradeHandler, EdgeUpgradeRequest } from "./handlers.ts";
 import { removeConsoleCookies } from "../http/console-cookies.ts";
@@ -33,22 +34,22 @@ import { isWebSocket, joinOriginWebSocket } from "../origin/upgrade.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
 /** The latest response on a connection, until it is closed. */
-const latestAnswer = Symbol("latest answer");
-type Connection = Duplex & { [latestAnswer]?: ServerResponse | undefined };
+const latestResponse = Symbol("latest response");
+type Connection = Duplex & { [latestResponse]?: ServerResponse | undefined };
 
 /**
  * Notes the response in a property of its connection. A WeakMap would keep responses beyond the next minor
  * collection, and so would a closed connection: the property is cleared when the response closes.
  */
-function noteAnswer(response: ServerResponse): void {
+function noteResponse(response: ServerResponse): void {
   if ("stream" in response) return; // HTTP/2 reports no malformed requests
-  (response.req.socket as Connection)[latestAnswer] = response;
-  response.on("close", forgetAnswer);
+  (response.req.socket as Connection)[latestResponse] = response;
+  response.on("close", forgetResponse);
 }
 
-function forgetAnswer(this: ServerResponse): void {
+function forgetResponse(this: ServerResponse): void {
   const connection = this.req.socket as Connection;
-  if (connection[latestAnswer] === this) connection[latestAnswer] = undefined;
+  if (connection[latestResponse] === this) connection[latestResponse] = undefined;
 }
 
 /** The edge: finds the zone of each request in memory and proxies the request to its origin. */
@@ -81,12 +82,13 @@ export class Edge {
     });
     this.#server.maxHeadersCount = settings.headerCountMax * 2; // slightly too many headers get our own page
     this.#server.setTimeout(settings.idleTimeoutMs);
+    continueWhenRead(this.#server);
     this.#server.on("request", (request, response) => this.serve(request, response));
     this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
       this.serveUpgrade(request, socket as Socket, head),
     );
     this.#server.on("clientError", (error, socket) => {
-      const answer = (socket as Connection)[latestAnswer];
+      const answer = (socket as Connection)[latestResponse];
       // The previous request was refused and its page is being sent: it is the last response on this
       // connection.
       if (this.#refused.has(socket as Socket) && answer?.headersSent === true && answer.socket !== null)
@@ -113,7 +115,7 @@ export class Edge {
   /** Serves a request of another server, for HTTP/2. */
   serve(request: IncomingMessage, response: ServerResponse): void {
     const ray = newRay(this.#options.settings.colo);
-    const fail = (): void => answerError(request, response, visitorErrors.internal(), ray);
+    const fail = (): void => respondWithError(request, response, visitorErrors.internal(), ray);
     whileAnswering(response, fail, () => {
       unawaited(
         this.#serve(request, response, ray).catch((error: unknown) => {
@@ -164,13 +166,13 @@ export class Edge {
 
   async #serve(request: IncomingMessage, response: ServerResponse, ray: string): Promise<void> {
     if (this.#refused.has(request.socket)) return;
-    noteAnswer(response);
+    noteResponse(response);
     // The parser drops bytes after a request with Upgrade in the same packet, so the next request needs a new
     // connection.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     let found: Found | undefined;
     const { accessLog, observe, traces, mainChannel } = this.#options;
-    if (observe !== undefined) observeAnswer(response, request, observe, () => found?.zone?.name);
+    if (observe !== undefined) observeResponse(response, request, observe, () => found?.zone?.name);
     const record = accessLog?.begin(request, response, ray);
     const span = traces?.begin(request, response, record);
     try {
@@ -183,7 +185,7 @@ export class Edge {
       if (found.zone?.readsBody === true) await found.readBody();
       await this.#pass(0, found, request, response, found.path, ray);
     } catch (error) {
-      answerError(request, response, this.#visitorError(error, request, ray), ray);
+      respondWithError(request, response, this.#visitorError(error, request, ray), ray);
     }
   }
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { exchange, startEdge, startOrigin, type TestEdge } from "./test-edge.ts";
+import { exchangeBytes, startEdge, startOrigin, type TestEdge } from "./test-edge.ts";
 
 let edge: TestEdge;
 let atOrigin: string[];
@@ -104,7 +104,7 @@ describe("a request that two servers could parse differently", () => {
     // Also without a following request: some end the connection, and then the parser refuses the following
     // bytes.
     for (const after of ["", smuggled]) {
-      const answer = await exchange(edge.port, bytes + after);
+      const answer = await exchangeBytes(edge.port, bytes + after);
       expect(answer).toMatch(/^HTTP\/1\.1 400 /);
       expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
     }
@@ -112,11 +112,11 @@ describe("a request that two servers could parse differently", () => {
   });
 
   it("that cannot be parsed gets a page with a ray, or JSON when it seems to accept it", async () => {
-    const html = await exchange(edge.port, `GET /a HTTP/1.1\r\n${host}X A: b\r\n\r\n`);
+    const html = await exchangeBytes(edge.port, `GET /a HTTP/1.1\r\n${host}X A: b\r\n\r\n`);
     expect(html).toMatch(/^HTTP\/1\.1 400 Bad request\r\ncontent-type: text\/html/);
     const [, ray = ""] = /\r\ncf-ray: ([0-9a-f]{16}-DEV)\r\n/.exec(html) ?? [];
     expect(html).toMatch(new RegExp(`error 400 .*ray ${ray}`));
-    const json = await exchange(
+    const json = await exchangeBytes(
       edge.port,
       `GET /a HTTP/1.1\r\n${host}Accept: application/json\r\nX A: b\r\n\r\n`,
     );
@@ -126,20 +126,23 @@ describe("a request that two servers could parse differently", () => {
   });
 
   it("with too many header fields gets the page for that", async () => {
-    const answer = await exchange(edge.port, `GET /a HTTP/1.1\r\n${host}X-A: ${"a".repeat(40_000)}\r\n\r\n`);
+    const answer = await exchangeBytes(
+      edge.port,
+      `GET /a HTTP/1.1\r\n${host}X-A: ${"a".repeat(40_000)}\r\n\r\n`,
+    );
     expect(answer).toMatch(/^HTTP\/1\.1 431 Request header fields too large\r\n/);
     expect(answer).toMatch(/error 431 .*ray [0-9a-f]{16}-DEV/);
   });
 
   it("CONNECT is closed without a response", async () => {
-    expect(await exchange(edge.port, `CONNECT www.example.com:80 HTTP/1.1\r\n${host}\r\n${smuggled}`)).toBe(
-      "",
-    );
+    expect(
+      await exchangeBytes(edge.port, `CONNECT www.example.com:80 HTTP/1.1\r\n${host}\r\n${smuggled}`),
+    ).toBe("");
     expect(atOrigin).toEqual([]);
   });
 
   it("h2c is not upgraded: it gets a response, and the connection ends", async () => {
-    const answer = await exchange(
+    const answer = await exchangeBytes(
       edge.port,
       `GET /a HTTP/1.1\r\n${host}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n` +
         `GET /b HTTP/1.1\r\n${host}Connection: close\r\n\r\n`,
@@ -150,7 +153,7 @@ describe("a request that two servers could parse differently", () => {
   });
 
   it("a malformed second request gets no response within the response to the first", async () => {
-    const answer = await exchange(edge.port, `GET /a HTTP/1.1\r\n${host}\r\nGET /b HTTP/9\r\n\r\n`);
+    const answer = await exchangeBytes(edge.port, `GET /a HTTP/1.1\r\n${host}\r\nGET /b HTTP/9\r\n\r\n`);
     expect(answer.match(/HTTP\/1\.1 /g) ?? []).toHaveLength(answer === "" ? 0 : 1);
   });
 });
@@ -194,6 +197,6 @@ const accepted: [what: string, bytes: string, seen: string][] = [
 ];
 
 it.each(accepted)("%s is served", async (_what, bytes, seen) => {
-  expect(await exchange(edge.port, bytes)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(await exchangeBytes(edge.port, bytes)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   expect(atOrigin).toEqual([seen]);
 });

@@ -87,7 +87,7 @@ export async function startRawOrigin(onSocket: (socket: Socket) => void): Promis
 }
 
 /** A port of 127.0.0.1 without a listener. */
-export interface VisitorAnswer {
+export interface VisitorResponse {
   status: number;
   headers: IncomingHttpHeaders;
   rawHeaders: string[];
@@ -96,11 +96,11 @@ export interface VisitorAnswer {
 }
 
 /** Sends one request to the edge and reads the whole response. */
-export function visit(
+export function requestEdge(
   port: number,
   options: RequestOptions = {},
   body?: string | Buffer,
-): Promise<VisitorAnswer> {
+): Promise<VisitorResponse> {
   return new Promise((resolve, reject) => {
     const outgoing = request({
       host: "127.0.0.1",
@@ -125,7 +125,7 @@ export function visit(
 }
 
 /** Sends raw bytes and returns everything received until the edge closes the connection. */
-export function exchange(port: number, bytes: string): Promise<string> {
+export function exchangeBytes(port: number, bytes: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");
     let text = "";

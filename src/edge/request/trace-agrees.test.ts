@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import {
   fields,
   requestFields,
-  textOf,
+  decodeUtf8,
   type FieldSource,
   type RequestDescription,
 } from "../../rules/language.ts";
@@ -15,14 +15,14 @@ import { startEdge, startOrigin } from "./test-edge.ts";
 /* `selvedge rules trace` shows the same request that rules see at the edge. */
 
 /** Random values, and properties of the connection, which the text of a request does not have. */
-const ofVisit = new Set([
+const unpredictable = new Set([
   "cf.ray_id",
   "cf.random_seed",
   "http.request.timestamp.sec",
   "http.request.timestamp.msec",
 ]);
 const names = [...fields.values()].flatMap(({ name, phase }) =>
-  phase === "request" && !ofVisit.has(name) ? [name] : [],
+  phase === "request" && !unpredictable.has(name) ? [name] : [],
 );
 
 /** The fields in which two sources differ, with the beginning of each value. */
@@ -169,7 +169,7 @@ it("agrees with a request given as JSON", () => {
         });
         const traced = requestFields(readRequest(Buffer.from(json).toString("latin1")));
         expect(differing(traced, requestFields(description))).toEqual([]);
-        expect(textOf(traced["http.request.body.raw"] as string)).toBe(raw);
+        expect(decodeUtf8(traced["http.request.body.raw"] as string)).toBe(raw);
       },
     ),
   );

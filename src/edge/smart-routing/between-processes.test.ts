@@ -1,19 +1,20 @@
 import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
-import { ProcessNotes } from "../../platform/processes/notes.ts";
+import { MessageBus } from "../../platform/processes/message-bus.ts";
 import type { OwnProcess } from "../../platform/processes/own-process.ts";
 import { edgeDefaults } from "../http/settings.ts";
 import { AddressPolicy } from "../origin/address-policy.ts";
 import { Origins } from "../origin/origins.ts";
 import { Analytics } from "./analytics.ts";
 import { shareObservations } from "./between-processes.ts";
+import type { SetAside } from "./probes.ts";
 import { Relays } from "./relays.ts";
 import { SmartRouting } from "./routing.ts";
 
 interface Process {
   routing: SmartRouting;
   analytics: Analytics;
-  notes: ProcessNotes;
+  bus: MessageBus;
   /** Sends a request, which fails at addresses without a time. Rejects if it fails at all of them. */
   send: (answersMs: Readonly<Record<string, number>>) => Promise<void>;
 }
@@ -27,13 +28,13 @@ function newProcess(role: "main" | "edge"): Process {
     origins.close();
     await relays.close();
   });
-  const [analytics, notes] = [new Analytics(), new ProcessNotes()];
+  const [analytics, bus] = [new Analytics(), new MessageBus()];
   const routing = new SmartRouting(origins, relays, analytics, pino({ enabled: false }));
-  shareObservations(routing, analytics, notes, { role } as OwnProcess, (id) => id === "zone");
+  shareObservations(routing, analytics, bus, { role } as OwnProcess, (id) => id === "zone");
   return {
     routing,
     analytics,
-    notes,
+    bus,
     async send(answersMs) {
       const route = routing.route("zone", addresses, 80, undefined);
       const attempt: Parameters<typeof route.send>[0] = async ({ address }, race) => {
@@ -51,19 +52,19 @@ function newProcess(role: "main" | "edge"): Process {
 function newNode(): { main: Process; edges: [Process, Process] } {
   const main = newProcess("main");
   const edges: [Process, Process] = [newProcess("edge"), newProcess("edge")];
-  const told = <T>(note: T): T => structuredClone(note);
+  const received = <T>(message: T): T => structuredClone(message);
   for (const edge of edges)
-    edge.notes.line = {
+    edge.bus.link = {
       waitingBytes: () => 0,
-      send: async (note) =>
-        main.notes.take(told(note), () => {
-          for (const other of edges) if (other !== edge) void other.notes.take(told(note));
+      send: async (message) =>
+        main.bus.deliver(received(message), () => {
+          for (const other of edges) if (other !== edge) void other.bus.deliver(received(message));
         }),
     };
-  main.notes.line = {
+  main.bus.link = {
     waitingBytes: () => 0,
-    send: async (note) => {
-      for (const edge of edges) await edge.notes.take(told(note));
+    send: async (message) => {
+      for (const edge of edges) await edge.bus.deliver(received(message));
     },
   };
   return { main, edges };
@@ -99,7 +100,18 @@ it("a path that one process excludes is excluded in all at once", async () => {
   ]);
 });
 
-it("an edge process tells the results of zones with new requests only", async () => {
+it("a path stays excluded in all processes while main does not reach it", async () => {
+  const { main, edges } = newNode();
+  const [first] = edges;
+  while (first.routing.setAside().length === 0) await first.send({ "192.0.2.2": 0 });
+  const [{ path }] = main.routing.setAside() as [SetAside];
+  path.stayAway(100_000, performance.now());
+  const excludedForMs = ({ routing }: Process): number =>
+    routing.setAside()[0]!.path.ejectedForMs(performance.now());
+  for (const each of edges) await expect.poll(() => excludedForMs(each)).toBeGreaterThan(90_000);
+});
+
+it("an edge process sends the results of zones with new requests only", async () => {
   const analytics = new Analytics();
   for (let zone = 0; zone < 1000; zone++) analytics.zone(String(zone)).add("smart", 1);
   expect(analytics.take().length).toBe(1000);

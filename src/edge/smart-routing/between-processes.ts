@@ -1,57 +1,57 @@
-import type { ProcessNotes } from "../../platform/processes/notes.ts";
+import type { MessageBus } from "../../platform/processes/message-bus.ts";
 import type { OwnProcess } from "../../platform/processes/own-process.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import type { Analytics, Tally } from "./analytics.ts";
-import type { PathNews } from "./origin-path.ts";
+import type { PathObservations } from "./origin-path.ts";
 import type { GroupOrigin, KnownGroup, SmartRouting } from "./routing.ts";
 
 const topic = "smart routing";
 const everyMs = 500;
 
 /** Observations of one process. */
-interface RoutingNews {
-  groups: (GroupOrigin & { paths: Record<string, PathNews> })[];
+interface RoutingUpdate {
+  groups: (GroupOrigin & { paths: Record<string, PathObservations> })[];
   /** Results of zones, from an edge process for main. */
   results: [zoneId: string, Tally][];
 }
 
 /**
- * The processes of a node choose paths by the observations of all: each tells the others its own, twice a second, and an
+ * The processes of a node choose paths by the observations of all: each sends the others its own, twice a second, and an
  * ejection at once. Main has the results of all zones.
  */
 export function shareObservations(
   routing: SmartRouting,
   analytics: Analytics,
-  notes: ProcessNotes,
+  bus: MessageBus,
   { role }: OwnProcess,
   isZone: (id: string) => boolean,
 ): void {
   if (role === "single") return;
   const changed = new Set<KnownGroup>();
   let timer: NodeJS.Timeout | undefined;
-  const tell = (): void => {
+  const publish = (): void => {
     clearTimeout(timer);
     timer = undefined;
     const groups = [...changed].map(({ group, ...origin }) => ({
       ...origin,
       paths: Object.fromEntries(
         group.paths.flatMap((path) => {
-          const news = path.takeNews();
-          return news === undefined ? [] : [[path.name, news]];
+          const observations = path.takeObservations();
+          return observations === undefined ? [] : [[path.name, observations]];
         }),
       ),
     }));
     changed.clear();
     const results = role === "edge" ? analytics.take() : [];
-    unawaited(notes.tell(topic, { groups, results } satisfies RoutingNews));
+    unawaited(bus.publish(topic, { groups, results } satisfies RoutingUpdate));
   };
-  routing.onNews = (group, isUrgent) => {
+  routing.onObservation = (group, isUrgent) => {
     changed.add(group);
-    if (isUrgent) tell();
-    else timer ??= setTimeout(tell, everyMs).unref();
+    if (isUrgent) publish();
+    else timer ??= setTimeout(publish, everyMs).unref();
   };
-  notes.on<RoutingNews>(topic, ({ groups, results }, relay) => {
-    for (const { paths, ...origin } of groups) if (isZone(origin.zoneId)) routing.hear(origin, paths);
+  bus.subscribe<RoutingUpdate>(topic, ({ groups, results }, relay) => {
+    for (const { paths, ...origin } of groups) if (isZone(origin.zoneId)) routing.merge(origin, paths);
     for (const [zoneId, tally] of results)
       if (role === "main" && isZone(zoneId)) analytics.zone(zoneId).merge(tally);
     relay();

@@ -4,6 +4,7 @@ import { tracing } from "../../platform/tracing/capability.ts";
 import { outbound } from "../origin/capability.ts";
 import { smartRoutingOperations } from "./api.ts";
 import { processes } from "../../platform/capability-processes.ts";
+import { isMain } from "../../platform/processes/own-process.ts";
 import { Analytics } from "./analytics.ts";
 import { shareObservations } from "./between-processes.ts";
 import { Probes } from "./probes.ts";
@@ -34,7 +35,7 @@ export const smartRouting = capability({
     shareObservations(
       routing,
       analytics,
-      needed.processNotes,
+      needed.messageBus,
       own,
       (id) => needed.zones.find(id) !== undefined,
     );
@@ -57,8 +58,8 @@ export const smartRouting = capability({
     own.role === "edge"
       ? []
       : (await import("./metrics.ts")).smartRoutingMetrics(analytics, (id) => known.find(id)?.name),
-  run({ relays, routing, logger }) {
-    const probes = new Probes(relays, () => routing.setAside(), logger);
+  run({ own, relays, routing, logger }) {
+    const probes = new Probes(relays, () => routing.setAside(), logger, isMain(own));
     probes.start();
     return () => probes.stop();
   },

@@ -9,16 +9,22 @@ const failurePenaltyMs = 1000;
 const successWeight = 0.02;
 const judgedRequestsMin = 50;
 
-/** An observation of a path: a time to first byte in milliseconds, or an outcome. */
-export type PathObservation = number | { punishMs: number } | "success" | "failure" | "ejection";
+/** An observation of a path: a time to first byte in milliseconds, an outcome, or how much longer it stays excluded. */
+export type PathObservation =
+  | number
+  | { punishMs: number }
+  | { excludedForMs: number }
+  | "success"
+  | "failure"
+  | "ejection";
 
 /** The recent observations of a path, in their order, for other processes. */
-export interface PathNews {
+export interface PathObservations {
   requests: number;
   observations: PathObservation[];
 }
 
-/** More observations of one interval would change little. Ejections are always told. */
+/** More observations of one interval would change little. Ejections are always sent. */
 const observationsMax = 200;
 
 /** One path to an origin: an address and optionally a relay node, with its measurements. */
@@ -27,9 +33,9 @@ export class OriginPath {
   readonly address: string;
   readonly relay: Relay | undefined;
   readonly latency = new Latency();
-  /** Called with the first observation after `takeNews`, and with an ejection; undefined in a node of one process. */
-  onNews: ((isUrgent: boolean) => void) | undefined;
-  #news: PathNews | undefined;
+  /** Called with the first observation after `takeObservations`, and with an ejection; undefined in a node of one process. */
+  onObservation: ((isUrgent: boolean) => void) | undefined;
+  #unsent: PathObservations | undefined;
   requests = 0;
   failures = 0;
   /** Start times of requests that wait for their first byte, oldest first. */
@@ -63,7 +69,7 @@ export class OriginPath {
     const request = { startMs: nowMs };
     this.#waiting.add(request);
     this.requests += 1;
-    if (this.onNews !== undefined) this.#ownNews().requests += 1;
+    if (this.onObservation !== undefined) this.#ownObservations().requests += 1;
     return request;
   }
 
@@ -92,17 +98,25 @@ export class OriginPath {
   }
 
   /** Takes over the observations of another process. */
-  hear({ requests, observations }: PathNews, nowMs: number): void {
+  merge({ requests, observations }: PathObservations, nowMs: number): void {
     this.requests += requests;
     for (const each of observations)
       if (each !== "ejection" || !this.isEjected(nowMs)) this.#note(each, nowMs);
   }
 
-  /** The observations since the last call; undefined without any. */
-  takeNews(): PathNews | undefined {
-    const news = this.#news;
-    this.#news = undefined;
-    return news;
+  /**
+   * The observations since the last call; undefined without any. The rest of an exclusion is measured now: measured
+   * earlier, it would grow with each message between processes.
+   */
+  takeObservations(nowMs = performance.now()): PathObservations | undefined {
+    const unsent = this.#unsent;
+    this.#unsent = undefined;
+    if (unsent === undefined) return undefined;
+    const excludedForMs = this.ejectedForMs(nowMs);
+    const observations = unsent.observations.map((each) =>
+      typeof each === "object" && "excludedForMs" in each ? { excludedForMs } : each,
+    );
+    return { ...unsent, observations };
   }
 
   get hasFailedInARow(): boolean {
@@ -118,9 +132,14 @@ export class OriginPath {
     this.#observe("ejection", nowMs);
   }
 
-  /** Extends the exclusion of a path that does not respond. */
-  stayAway(untilMs: number): void {
-    this.#ejectedUntilMs = Math.max(this.#ejectedUntilMs, untilMs);
+  /** Extends the exclusion of a path that does not respond, in all processes. */
+  stayAway(excludedForMs: number, nowMs: number): void {
+    this.#observe({ excludedForMs }, nowMs);
+  }
+
+  /** Tells the exclusion again, for processes that were started meanwhile. */
+  reportExclusion(nowMs: number): void {
+    this.stayAway(this.ejectedForMs(nowMs), nowMs);
   }
 
   /**
@@ -136,19 +155,19 @@ export class OriginPath {
 
   #observe(observation: PathObservation, nowMs: number): void {
     this.#note(observation, nowMs);
-    if (this.onNews === undefined) return;
-    const { observations } = this.#ownNews();
+    if (this.onObservation === undefined) return;
+    const { observations } = this.#ownObservations();
     const isUrgent = observation === "ejection";
     if (isUrgent || observations.length < observationsMax) observations.push(observation);
-    if (isUrgent) this.onNews(true);
+    if (isUrgent) this.onObservation(true);
   }
 
-  #ownNews(): PathNews {
-    if (this.#news === undefined) {
-      this.#news = { requests: 0, observations: [] };
-      this.onNews!(false);
+  #ownObservations(): PathObservations {
+    if (this.#unsent === undefined) {
+      this.#unsent = { requests: 0, observations: [] };
+      this.onObservation!(false);
     }
-    return this.#news;
+    return this.#unsent;
   }
 
   #note(observation: PathObservation, nowMs: number): void {
@@ -167,7 +186,8 @@ export class OriginPath {
       this.#successShare = 1;
       this.#outcomes = 0;
       this.#ejectedUntilMs = nowMs + Math.min(ejectionBaseMs * this.#ejections, ejectionMaxMs);
-    } else this.latency.punish(observation.punishMs, nowMs);
+    } else if ("punishMs" in observation) this.latency.punish(observation.punishMs, nowMs);
+    else this.#ejectedUntilMs = Math.max(this.#ejectedUntilMs, nowMs + observation.excludedForMs);
   }
 
   #outcome(success: 0 | 1): void {

@@ -116,7 +116,7 @@ it("a path that fails clearly more often than four others is excluded, also with
   serve(paths[2]!, 2);
   expect(paths.map((each) => group.review(each, 1))).toEqual([false, false, true, false, false]);
   // The path does not respond, so its exclusion is extended.
-  paths[2]!.stayAway(60_000);
+  paths[2]!.stayAway(60_000, 0);
   expect(paths[2]!.isEjected(59_999)).toBe(true);
   expect(paths[2]!.isEjected(60_001)).toBe(false);
 });

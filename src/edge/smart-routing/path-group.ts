@@ -5,7 +5,7 @@ const controlShare = 0.02;
 /** Share of requests that explore the path with the fewest samples. */
 const explorationShare = 0.01;
 const staleMs = 1000;
-/** A new path must be better by both, since warm connections have a value. */
+/** A new path must be better by this ratio and by this time, because it has no warm connections yet. */
 const advantageRatio = 0.9;
 const advantageMs = 5;
 /** Hedged requests as a share of all, and their maximum burst. */

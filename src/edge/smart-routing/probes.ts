@@ -15,16 +15,23 @@ export interface SetAside {
 
 /**
  * Checks paths that no request uses: an excluded path returns only after its end responds, and connections to
- * relays are opened before the first request.
+ * relays are opened before the first request. Of the processes of a node, main alone connects to origins for it.
  */
 export class Probes {
   readonly #relays: Relays;
   readonly #setAside: () => SetAside[];
   readonly #logger: Pick<Logger, "warn" | "info">;
+  readonly #isMain: boolean;
   readonly #silentRelays = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(relays: Relays, setAside: () => SetAside[], logger: Pick<Logger, "warn" | "info">) {
+  constructor(
+    relays: Relays,
+    setAside: () => SetAside[],
+    logger: Pick<Logger, "warn" | "info">,
+    isMain = true,
+  ) {
+    this.#isMain = isMain;
     this.#relays = relays;
     this.#setAside = setAside;
     this.#logger = logger;
@@ -53,8 +60,10 @@ export class Probes {
     await Promise.all(relays);
     const paths = this.#setAside().map(async ({ path, port }) => {
       const { relay, address } = path;
+      // Another main process may not know that the path is excluded.
+      if (relay === undefined && !this.#isMain) return path.reportExclusion(performance.now());
       const isUp = relay === undefined ? await accepts(address, port) : !this.#silentRelays.has(relay.name);
-      if (!isUp) path.stayAway(performance.now() + 2 * intervalMs);
+      if (!isUp) path.stayAway(2 * intervalMs, performance.now());
     });
     await Promise.all(paths);
     // Jittered, so that nodes that started together do not probe together.

@@ -5,7 +5,7 @@ import { neverConnected, type Origins } from "../origin/origins.ts";
 import type { OriginTls, Path, EdgeRoute, Routing } from "../configuration/route.ts";
 import type { Analytics, PathReport } from "./analytics.ts";
 import { sendOver } from "./attempts.ts";
-import { OriginPath, type PathNews } from "./origin-path.ts";
+import { OriginPath, type PathObservations } from "./origin-path.ts";
 import { PathGroup } from "./path-group.ts";
 import type { SetAside } from "./probes.ts";
 import type { Relays } from "./relays.ts";
@@ -37,7 +37,7 @@ export class SmartRouting implements Routing {
     ...entriesMax(groupsMax),
   });
   /** Called with a group whose paths have news for other processes; undefined in a node of one process. */
-  onNews: ((group: KnownGroup, isUrgent: boolean) => void) | undefined;
+  onObservation: ((group: KnownGroup, isUrgent: boolean) => void) | undefined;
 
   constructor(origins: Origins, relays: Relays, analytics: Analytics, logger: Pick<Logger, "warn" | "info">) {
     this.#origins = origins;
@@ -77,12 +77,15 @@ export class SmartRouting implements Routing {
   }
 
   /** Takes over the observations of another process, by the names of paths. */
-  hear({ zoneId, addresses, port, tls }: GroupOrigin, news: Readonly<Record<string, PathNews>>): void {
+  merge(
+    { zoneId, addresses, port, tls }: GroupOrigin,
+    observations: Readonly<Record<string, PathObservations>>,
+  ): void {
     const group = this.#group(zoneId, addresses, port, tls);
     const nowMs = performance.now();
     for (const path of group.paths) {
-      const told = news[path.name];
-      if (told !== undefined) path.hear(told, nowMs);
+      const ofPath = observations[path.name];
+      if (ofPath !== undefined) path.merge(ofPath, nowMs);
     }
     group.follow(nowMs);
   }
@@ -139,8 +142,8 @@ export class SmartRouting implements Routing {
           [undefined, ...this.#relays.list].map((relay) => new OriginPath(address, relay)),
         );
       const made: KnownGroup = { zoneId, addresses, port, tls, group: new PathGroup(paths) };
-      if (this.onNews !== undefined)
-        for (const path of paths) path.onNews = (isUrgent) => this.onNews!(made, isUrgent);
+      if (this.onObservation !== undefined)
+        for (const path of paths) path.onObservation = (isUrgent) => this.onObservation!(made, isUrgent);
       this.#groups.set(name, (known = made));
     }
     return known.group;

@@ -48,23 +48,18 @@ export class SecureContexts {
     return [...this.#owned.keys()];
   }
 
-  /** Replaces the certificates of one owner. */
+  /** Replaces the certificates of one owner. Each host is sorted once, because many certificates may share it. */
   set(owner: string, certificates: readonly ServedCertificate[]): void {
-    for (const old of this.#owned.get(owner) ?? []) {
-      for (const host of old.hosts) {
-        const others = (this.#byName.get(host) ?? []).filter((each) => each !== old);
-        if (others.length === 0) this.#byName.delete(host);
-        else this.#byName.set(host, others);
-      }
-    }
+    const before = this.#owned.get(owner) ?? [];
     if (certificates.length === 0) this.#owned.delete(owner);
     else this.#owned.set(owner, certificates);
-    for (const certificate of certificates) {
-      this.#ownerOf.set(certificate, owner);
-      for (const host of certificate.hosts) {
-        const all = [...(this.#byName.get(host) ?? []), certificate];
-        this.#byName.set(host, all.toSorted(byPreference));
-      }
+    for (const certificate of certificates) this.#ownerOf.set(certificate, owner);
+    const [removed, added] = [new Set(before), byHost(certificates)];
+    for (const host of new Set([...byHost(before).keys(), ...added.keys()])) {
+      const others = (this.#byName.get(host) ?? []).filter((each) => !removed.has(each));
+      const all = [...others, ...(added.get(host) ?? [])];
+      if (all.length === 0) this.#byName.delete(host);
+      else this.#byName.set(host, all.toSorted(byPreference));
     }
   }
 
@@ -94,6 +89,18 @@ export class SecureContexts {
     if (context === undefined) this.#local.set(name, (context = contextOf(this.#authority.issue([name]))));
     return context;
   }
+}
+
+/** The certificates of each host. */
+function byHost(certificates: readonly ServedCertificate[]): Map<string, ServedCertificate[]> {
+  const found = new Map<string, ServedCertificate[]>();
+  for (const certificate of certificates)
+    for (const host of new Set(certificate.hosts)) {
+      const list = found.get(host);
+      if (list === undefined) found.set(host, [certificate]);
+      else list.push(certificate);
+    }
+  return found;
 }
 
 const contextOf = (pair: KeyPair): SecureContext =>

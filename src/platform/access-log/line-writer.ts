@@ -1,22 +1,28 @@
 import { closeSync, openSync, write } from "node:fs";
-import { mebibyte } from "../bytes.ts";
+import { LineChunk } from "./line-chunk.ts";
 
-/** Lines up to this size wait for a slow file; further ones are dropped and counted. */
-const waitingBytesMax = 4 * mebibyte;
-/** Lines are joined up to this size for one write. */
-const writeBytes = 64 * 1024;
+/** Lines are written together in chunks of this size, because each write wakes another thread. */
+const chunkBytes = 256 * 1024;
+/** Lines wait for a slow file in at most this many chunks, 4 MiB; further ones are dropped and counted. */
+const chunksMax = 16;
 const flushMs = 1000;
 const lineFeed = 0x0a;
+const lineFeedBytes = Buffer.of(lineFeed);
 
-/** Appends lines to a file, many at a time. `add` neither blocks nor throws. */
+/**
+ * Appends lines to a file, many at a time. `add` neither blocks nor throws. It turns a line into bytes at once: a text
+ * would outlive its request, and the garbage collector would copy it.
+ */
 export class LineWriter {
   /** The path, or "-" for standard output. */
   readonly #target: string;
   readonly #onError: (error: Error) => void;
   #fd: number;
-  #lines: string[] = [];
-  #lineBytes = 0;
-  #waitingBytes = 0;
+  #filling: LineChunk | undefined;
+  /** Chunks without room, the oldest first. */
+  readonly #full: LineChunk[] = [];
+  /** A written chunk, for reuse. */
+  #free: LineChunk | undefined;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   #isClosed = false;
@@ -37,17 +43,13 @@ export class LineWriter {
     return this.#dropped;
   }
 
-  /** Adds a line, which ends with its line feed. */
+  /** Adds a line in ASCII, which ends with its line feed. */
   add(line: string): void {
-    if (this.#isClosed || this.#waitingBytes > waitingBytesMax) {
+    if (this.#isClosed || !(this.#filling?.add(line) === true || this.#addToNext(line))) {
       this.#dropped += 1;
       return;
     }
-    this.#lines.push(line);
-    this.#lineBytes += line.length;
-    this.#waitingBytes += line.length;
-    if (this.#lineBytes >= writeBytes) this.#begin();
-    else this.#timer ??= setTimeout(() => this.#begin(), flushMs).unref();
+    this.#beginLater();
   }
 
   /** Opens the file again, after a log rotation has renamed it. If that fails, rejects and keeps the old file. */
@@ -76,18 +78,39 @@ export class LineWriter {
     if (this.#target !== "-") closeSync(this.#fd);
   }
 
+  /** Adds a line to a new chunk. Returns false if too many chunks wait. */
+  #addToNext(line: string): boolean {
+    // One more is being written.
+    if (this.#full.length >= chunksMax - 2) return false;
+    if (this.#filling !== undefined) this.#full.push(this.#filling);
+    this.#filling = this.#free ?? new LineChunk(chunkBytes);
+    this.#free = undefined;
+    // Only long headers that must be escaped make so long a line.
+    if (!this.#filling.add(line)) {
+      this.#filling = new LineChunk(line.length);
+      this.#filling.add(line);
+    }
+    if (this.#full.length > 0) this.#begin();
+    return true;
+  }
+
+  #beginLater(): void {
+    this.#timer ??= setTimeout(() => this.#begin(), flushMs).unref();
+  }
+
   #begin(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#writing !== undefined || this.#lines.length === 0) return;
-    const lines = this.#lines;
-    this.#lines = [];
-    this.#lineBytes = 0;
-    const bytes = Buffer.from((this.#isTorn ? "\n" : "") + lines.join(""), "utf8");
-    this.#writing = this.#append(bytes).finally(() => {
-      for (const line of lines) this.#waitingBytes -= line.length;
+    if (this.#writing !== undefined) return;
+    const chunk = this.#full.shift() ?? this.#filling;
+    if (chunk === undefined || chunk.isEmpty) return;
+    if (chunk === this.#filling) this.#filling = undefined;
+    this.#writing = this.#append(chunk.lines).finally(() => {
+      chunk.clear();
+      this.#free = chunk;
       this.#writing = undefined;
-      if (this.#lineBytes >= writeBytes) this.#begin();
+      if (this.#full.length > 0) this.#begin();
+      else if (this.#filling !== undefined) this.#beginLater();
     });
   }
 
@@ -95,8 +118,8 @@ export class LineWriter {
   async #append(bytes: Buffer): Promise<void> {
     let at = 0;
     try {
+      while (this.#isTorn) this.#isTorn = (await writeSome(this.#fd, lineFeedBytes, 0)) === 0;
       while (at < bytes.length) at += await writeSome(this.#fd, bytes, at);
-      this.#isTorn = false;
       this.#isFailing = false;
     } catch (error) {
       const rest = bytes.subarray(at);

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { withoutSecrets } from "./redact.ts";
+import { cpuMs } from "../../../test/helpers/cpu-ms.ts";
 
 const hidden = "hidden-value";
 
@@ -38,8 +39,8 @@ it.each([
   ["a long name", `${"key[".repeat(20_000)}=1`],
   ["an open bracket in each name", `${"&key[".repeat(20_000)}=1`],
 ])("takes no longer for a query with %s", (_, query) => {
-  const startMs = performance.now();
+  const beganMs = cpuMs();
   withoutSecrets(`/?${query}`);
   // Searches that begin again at each character took many seconds.
-  expect(performance.now() - startMs).toBeLessThan(300);
+  expect(cpuMs() - beganMs).toBeLessThan(300);
 });

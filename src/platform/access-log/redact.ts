@@ -7,7 +7,8 @@ const redacted = "REDACTED";
  * parameters with secret names. The fragment, which may hold a token, is left out.
  */
 export function withoutSecrets(url: string): string {
-  const [whole = ""] = url.split("#", 1);
+  const fragment = url.indexOf("#");
+  const whole = fragment < 0 ? url : url.slice(0, fragment);
   const shown = whole.includes("@") ? whole.replace(userInfo, `$1${redacted}@`) : whole;
   const question = shown.indexOf("?");
   if (question < 0 || !shown.includes("=", question)) return shown;

@@ -5,7 +5,7 @@ import { show } from "../util/json.ts";
 import { suggest } from "../util/suggest.ts";
 import { isHostName } from "./forms.ts";
 import type { Setting } from "./setting.ts";
-import { faultOf, settings, type Config, type SettingName } from "./settings.ts";
+import { contradictionIn, settings, type Config, type SettingName } from "./settings.ts";
 
 export type Origin = "flag" | "environment" | "file" | "default";
 /** The effective settings, each with the source of its value. */
@@ -45,7 +45,7 @@ export function loadConfig(
     config[name] = found === undefined ? setting.default : parseValue(setting, found[1], found[2]);
     origins[name] = found?.[0] ?? "default";
   }
-  const fault = faultOf(config as Config);
+  const fault = contradictionIn(config as Config);
   if (fault !== undefined) throw new ConfigError(fault);
   return { config: config as Config, origins };
 }

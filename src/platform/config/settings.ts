@@ -16,7 +16,7 @@ export type SettingName = keyof Settings;
 export type Config = ConfigOf<Settings>;
 
 /** The first contradiction between settings, as a message for the operator; undefined if there is none. */
-export function faultOf(config: Config): string | undefined {
+export function contradictionIn(config: Config): string | undefined {
   for (const each of declarations as readonly Declaration[]) {
     const fault = each.checkSettings?.(config);
     if (fault !== undefined) return fault;

@@ -25,20 +25,20 @@ export async function listenAt(server: Server, at: ListenAt): Promise<AddressInf
  * one leaves idle connections open.
  */
 export async function closeListener(server: Server): Promise<void> {
-  await quickTurn();
+  await shortTurn();
   await new Promise<void>((resolve) => Server.prototype.close.call(server, () => resolve()));
 }
 
 const turnsMax = 500;
-const quickMs = 0.2;
+const shortTurnMs = 0.2;
 
 /**
  * Waits for a quick turn of the event loop, after which hardly any connection waits to be accepted. The
  * system resets connections that wait when the socket closes.
  */
-async function quickTurn(): Promise<void> {
+async function shortTurn(): Promise<void> {
   let tookMs = Infinity;
-  for (let turn = 0; turn < turnsMax && tookMs > quickMs; turn++) {
+  for (let turn = 0; turn < turnsMax && tookMs > shortTurnMs; turn++) {
     const startMs = performance.now();
     await new Promise<void>((resolve) => setImmediate(resolve));
     tookMs = performance.now() - startMs;

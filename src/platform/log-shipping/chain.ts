@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { buffer } from "node:stream/consumers";
 import type { Archive, Part } from "../storage/archive/archive.ts";
 import { damaged } from "../storage/archive/errors.ts";
-import { bytesOf, textOf } from "../storage/archive/manifest-files.ts";
+import { contentStream, readText } from "../storage/archive/manifest-files.ts";
 import { removeAll } from "../storage/archive/remove-all.ts";
 import type { Position } from "./segment.ts";
 import { decodeSegment, parseName, type Segment, type SegmentName } from "./segment.ts";
@@ -41,13 +41,13 @@ export async function chainNames(files: Archive): Promise<string[]> {
 /** Writes the file that makes a chain complete. */
 export async function writeChain(files: Archive, name: string, chain: Chain): Promise<void> {
   const text = JSON.stringify(chain, null, 2);
-  await files.write(`${chainPath(name)}${chainFile}`, bytesOf(`${digestOf(text)}\n${text}\n`));
+  await files.write(`${chainPath(name)}${chainFile}`, contentStream(`${digestOf(text)}\n${text}\n`));
 }
 
 /** Undefined if the chain is not complete. */
 export async function readChain(files: Archive, name: string): Promise<Chain | undefined> {
   const path = `${chainPath(name)}${chainFile}`;
-  const found = await textOf(files, path);
+  const found = await readText(files, path);
   if (found === undefined) return undefined;
   const [, digest, text] = /^([\da-f]{64})\n([^]*)\n$/.exec(found) ?? [];
   if (text === undefined || digestOf(text) !== digest) throw damaged(path);

@@ -55,7 +55,7 @@ export function followLog(
   const shipsBlobs = blobUrlOf(config).kind === "files";
   const logShipping: LogShipping = { shipsBlobs, shippedMs: undefined };
   const data: LogThreadData = { config, shipsBlobs };
-  const heard = (message: object): void => {
+  const onMessage = (message: object): void => {
     const { shippedMs, error } = message as Report;
     if (shippedMs !== undefined) {
       if (logShipping.shippedMs === undefined) logger.info("the log of the database is being shipped");
@@ -65,6 +65,11 @@ export function followLog(
   };
   return {
     logShipping,
-    follower: { module: "platform/log-shipping/thread", data, timesPath: timesPath(config.dataDir), heard },
+    follower: {
+      module: "platform/log-shipping/thread",
+      data,
+      timesPath: timesPath(config.dataDir),
+      onMessage,
+    },
   };
 }

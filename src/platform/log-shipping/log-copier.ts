@@ -69,22 +69,27 @@ export class LogCopier {
 
   /**
    * Begins a chain of segments: later commits are copied to it. Returns a connection that reads the database as of
-   * a position at or before `at`. The caller closes the connection.
+   * a position at or before `at`. The caller closes the connection. After an error, the earlier chain continues.
    */
   begin(chain: string, target: string): { database: DatabaseSync; at: Position } {
     const database = new DatabaseSync(this.#path, { timeout: 5000 });
     // Commits between the two positions are in both the copy and the segments, and a restore writes them twice.
-    const { salt, frames: frame, moved } = this.#index.end();
-    database.exec("begin");
-    database.prepare("select 1 from sqlite_master limit 1").get();
-    const seen = this.#index.end();
-    this.#commits = [];
-    const startedMs = Date.now();
-    const checksum = this.#checksumOf(frame);
-    const start = { target, chain, isComplete: false, startedMs, number: 0, generation: 1 };
-    this.#save({ ...start, salt, frame, checksum, isSealed: moved === frame });
-    if (seen.salt !== salt) throw new LogLost("The log of the database began anew");
-    return { database, at: { generation: 1, frame: seen.frames } };
+    try {
+      const { salt, frames: frame, moved } = this.#index.end();
+      database.exec("begin");
+      database.prepare("select 1 from sqlite_master limit 1").get();
+      const seen = this.#index.end();
+      if (seen.salt !== salt) throw new LogLost("The log of the database began again");
+      const startedMs = Date.now();
+      const checksum = this.#checksumOf(frame);
+      const start = { target, chain, isComplete: false, startedMs, number: 0, generation: 1 };
+      this.#save({ ...start, salt, frame, checksum, isSealed: moved === frame });
+      this.#commits = [];
+      return { database, at: { generation: 1, frame: seen.frames } };
+    } catch (error) {
+      database.close(); // its transaction would keep the log from being restarted
+      throw error;
+    }
   }
 
   /** Records that the chain's copy of the database is at the target. */
@@ -154,7 +159,7 @@ export class LogCopier {
     let { generation, frame } = state;
     if (salt !== state.salt) {
       if (!followsOn(state, salt))
-        throw new LogLost("The log of the database began anew before it was copied");
+        throw new LogLost("The log of the database began again before it was copied");
       generation += 1;
       frame = 0;
     } else if (frames < frame) throw new LogLost("The log of the database is shorter than it was");

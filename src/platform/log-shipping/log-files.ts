@@ -3,11 +3,11 @@ import type { Archive } from "../storage/archive/archive.ts";
 import { EncryptedArchive } from "../storage/archive/encrypted-archive.ts";
 import { needsPassphrase, refuseUnencrypted, type Encryption } from "../storage/archive/encrypted-store.ts";
 import { BackupError, damaged } from "../storage/archive/errors.ts";
-import { bytesOf, textOf } from "../storage/archive/manifest-files.ts";
+import { contentStream, readText } from "../storage/archive/manifest-files.ts";
 import { newKey, unwrap, wrappedKey } from "../storage/archive/passphrase-key.ts";
 import { chainNames, logFolder } from "./chain.ts";
 
-const keyFacts = z.object({ encryption: z.literal(1), key: wrappedKey });
+const KeySchema = z.object({ encryption: z.literal(1), key: wrappedKey });
 
 /**
  * Opens the files of a shipped log, which are below `prefix`. Encrypted chains have one key in common,
@@ -22,7 +22,7 @@ export async function openLogFiles(
   const shown = `The log at ${files.shown}`;
   const keyFile = `${prefix}key.json`;
   const { passphrase } = encryption;
-  const found = await textOf(files, keyFile);
+  const found = await readText(files, keyFile);
   if (found !== undefined) {
     if (passphrase === undefined) throw needsPassphrase(shown);
     return new EncryptedArchive(files, await unwrap(keyOf(found, keyFile), passphrase, shown), prefix);
@@ -37,7 +37,7 @@ export async function openLogFiles(
   }
   if (!isWriter) return files;
   const { key, wrapped } = await newKey(passphrase);
-  await files.write(keyFile, bytesOf(`${JSON.stringify({ encryption: 1, key: wrapped }, null, 2)}\n`));
+  await files.write(keyFile, contentStream(`${JSON.stringify({ encryption: 1, key: wrapped }, null, 2)}\n`));
   return new EncryptedArchive(files, key, prefix);
 }
 
@@ -46,7 +46,7 @@ const hasLog = async (files: Archive, prefix: string): Promise<boolean> =>
 
 function keyOf(text: string, keyFile: string): z.infer<typeof wrappedKey> {
   try {
-    return keyFacts.parse(JSON.parse(text)).key;
+    return KeySchema.parse(JSON.parse(text)).key;
   } catch {
     throw damaged(keyFile);
   }

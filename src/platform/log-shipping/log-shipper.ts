@@ -104,7 +104,8 @@ export class LogShipper {
       const isOld = state !== undefined && Math.abs(Date.now() - state.startedMs) > chainMs;
       if (state?.isComplete !== true || isOld) await this.#begin();
     } catch (error) {
-      this.#failedAt = performance.now();
+      // A lost log is no error of the target: the next call tries again.
+      if (!(error instanceof LogLost)) this.#failedAt = performance.now();
       report({ error });
     }
   }
@@ -163,8 +164,13 @@ export class LogShipper {
       await blobs?.ship();
       const list = await (blobs?.writeList(`${path}blobs.zst`) ??
         writePart(files, `${path}blobs.zst`, compressed(chunksOf(Buffer.alloc(0)))));
-      const facts = { format: 1 as const, writtenBy: programVersion, startedMs, pageBytes: copier.pageBytes };
-      return { ...facts, base, at, files: await this.#writeFiles(path), blobs: list };
+      const fields = {
+        format: 1 as const,
+        writtenBy: programVersion,
+        startedMs,
+        pageBytes: copier.pageBytes,
+      };
+      return { ...fields, base, at, files: await this.#writeFiles(path), blobs: list };
     } finally {
       rmSync(copy, { force: true });
     }

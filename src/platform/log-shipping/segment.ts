@@ -50,13 +50,13 @@ export const endOf = ({ generation, first, pageBytes, frames }: Segment): Positi
 });
 
 /** The name and content of a segment's file. The name contains the digest of the content. */
-export function encodeSegment({ frames, ...facts }: Segment): { name: string; bytes: Buffer } {
-  const header = Buffer.from(JSON.stringify(facts));
+export function encodeSegment({ frames, ...fields }: Segment): { name: string; bytes: Buffer } {
+  const header = Buffer.from(JSON.stringify(fields));
   const length = Buffer.alloc(4);
   length.writeUInt32LE(header.length);
   const bytes = zstdCompressSync(Buffer.concat([length, header, frames]));
-  const number = String(facts.number).padStart(10, "0");
-  return { name: `${number}-${facts.copiedMs}-${digestOf(bytes)}.zst`, bytes };
+  const number = String(fields.number).padStart(10, "0");
+  return { name: `${number}-${fields.copiedMs}-${digestOf(bytes)}.zst`, bytes };
 }
 
 /** Undefined for files that are not segments. */
@@ -72,8 +72,8 @@ export function decodeSegment({ digest }: SegmentName, bytes: Buffer): Segment |
   try {
     const content = zstdDecompressSync(bytes, { maxOutputLength: contentBytesMax });
     const length = content.readUInt32LE();
-    const facts = JSON.parse(content.toString("utf8", 4, 4 + length)) as Omit<Segment, "frames">;
-    return { ...facts, frames: content.subarray(4 + length) };
+    const fields = JSON.parse(content.toString("utf8", 4, 4 + length)) as Omit<Segment, "frames">;
+    return { ...fields, frames: content.subarray(4 + length) };
   } catch {
     return undefined;
   }

@@ -6,6 +6,7 @@ import { encryptionOf } from "../backup-encryption.ts";
 import { openArchiveStore } from "../open-archive-store.ts";
 import { FileBlobs } from "../storage/blobs.ts";
 import type { CheckpointOptions } from "../storage/checkpointer.ts";
+import { endsWithin } from "../util/ends-within.ts";
 import { unawaited } from "../util/uncaught.ts";
 import { BlobShipper } from "./blob-shipper.ts";
 import { LinkedBlobs } from "./linked-blobs.ts";
@@ -69,7 +70,7 @@ parentPort?.on("message", (message: Message) => {
 
 async function end(): Promise<void> {
   clearInterval(timer);
-  await Promise.race([shipper.end(), new Promise((over) => setTimeout(over, endMs))]);
+  await endsWithin(endMs, shipper.end());
   copier.close();
   await store.close();
   process.exit(); // of this thread

@@ -2,6 +2,7 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Part } from "../storage/archive/archive.ts";
 import type { ObjectFile } from "../storage/live-files/object-files.ts";
 import type { TailPosition } from "../storage/live-files/log-tail.ts";
+import { inTransaction } from "../storage/sqlite.ts";
 import type { Base } from "./bases.ts";
 import type { Entry } from "./segment.ts";
 import { noStamp, type Stamp } from "./stamps.ts";
@@ -24,6 +25,18 @@ export interface StoredSegment {
   path: string;
   stamp: Stamp;
 }
+
+/** A part of a log that several nodes share: its number, and a text that no other part ever has. */
+export interface LogMark {
+  number: number;
+  mark: string;
+}
+
+/** Instead of the mark of a part that was read before parts had marks. */
+export const noMark = "";
+
+/** A file, and whether its last entry was its deletion. */
+export type EndedFile = ObjectFile & { isGone: boolean };
 
 /** The files that a segment is about: of changes the first and the last stamp, of bases the stamp, the start, and 1 for `gone`. */
 export interface SegmentContents {
@@ -57,7 +70,15 @@ create table if not exists changes (namespace text, name text, segment integer, 
 create index if not exists changes_of_segment on changes (segment);
 create table if not exists bases (namespace text, name text, stamp text, start text not null, segment integer, part text, gone integer not null,
   primary key (namespace, name, stamp));
-create table if not exists files (namespace text, name text, state text not null, primary key (namespace, name));`;
+create table if not exists files (namespace text, name text, state text not null, primary key (namespace, name));
+create table if not exists lost_deletions (namespace text, name text, stamp text not null, primary key (namespace, name));
+create table if not exists synced (number integer not null, mark text not null);
+insert into synced select user_version, '' from pragma_user_version where not exists (select * from synced);`;
+
+/** By file: the stamp of its last change or base, with a 1 behind it if that deleted the file. */
+const ends = `select namespace, name, max(stamp || ' ' || gone) as last from (
+    select namespace, name, last as stamp, 0 as gone from changes union all select namespace, name, stamp, gone from bases)
+    group by namespace, name`;
 
 /**
  * An index of the segments and bases in the store of the log, by file of an object: a SQLite database in the
@@ -95,17 +116,66 @@ export class Catalog {
     return this.#all("select * from segments order by number") as unknown as StoredSegment[];
   }
 
-  /** The number up to which it knows the parts of a log that several nodes share. */
-  get syncedTo(): number {
-    return this.#get("pragma user_version")!["user_version"] as number;
+  /** The last part that it knows of a log that several nodes share. */
+  get synced(): LogMark {
+    return this.#get("select number, mark from synced") as unknown as LogMark;
   }
 
-  set syncedTo(number: number) {
-    this.#database.exec(`pragma user_version = ${Math.floor(number)}`);
+  set synced({ number, mark }: LogMark) {
+    this.#run("update synced set number = ?, mark = ?", number, mark);
+  }
+
+  /** Forgets all parts, because the log is not the one that it has read, and notes where each file ended. */
+  beginAgain(): void {
+    inTransaction(this.#database, () => {
+      if (!this.isBegunAgain) this.#database.exec(`create table ends as ${ends}`);
+      this.#database.exec("delete from segments; delete from changes; delete from bases");
+      this.synced = { number: 0, mark: noMark };
+    });
+  }
+
+  /** Whether `beginAgain` was called and `endAgain` not yet, also before a restart. */
+  get isBegunAgain(): boolean {
+    return this.#get("select 1 from sqlite_master where name = 'ends'") !== undefined;
+  }
+
+  /**
+   * Call it when all parts are known again. Returns the files that end differently now, and forgets their states. A deleted
+   * file that the log does not know any more is as it was.
+   */
+  endAgain(): EndedFile[] {
+    return inTransaction(this.#database, () => {
+      const found = this.#database
+        .prepare(
+          `select namespace, name, substr(ends.last, 1, length(ends.last) - 2) as stamp, ends.last like '% 1' as isGone
+           from ends left join (${ends}) as now using (namespace, name)
+           where now.last is not ends.last and not (isGone and now.last is null)`,
+        )
+        .all() as unknown as (ObjectFile & { stamp: Stamp; isGone: 0 | 1 })[];
+      for (const { namespace, name, stamp, isGone } of found) {
+        this.removeState({ namespace, name });
+        if (isGone === 1)
+          this.#run("insert or replace into lost_deletions values (?, ?, ?)", namespace, name, stamp);
+      }
+      this.#database.exec("drop table ends");
+      return found.map(({ namespace, name, isGone }) => ({ namespace, name, isGone: isGone === 1 }));
+    });
+  }
+
+  /** The files whose deletions the log has lost, and which have no later part yet. */
+  lostDeletions(): ObjectFile[] {
+    return this.#all("select namespace, name from lost_deletions") as unknown as ObjectFile[];
+  }
+
+  #endLostDeletion({ namespace, name }: ObjectFile, stamp: Stamp): void {
+    this.#run(
+      "delete from lost_deletions where namespace = ? and name = ? and stamp < ?",
+      ...[namespace, name, stamp],
+    );
   }
 
   add(segment: StoredSegment, { changes, bases }: SegmentContents): void {
-    this.#transaction(() => {
+    inTransaction(this.#database, () => {
       const { number, path, stamp } = segment;
       this.#run("insert or replace into segments values (?, ?, ?)", number, path, stamp);
       for (const [namespace, name, at, start, isGone] of bases)
@@ -113,11 +183,13 @@ export class Catalog {
           "insert or replace into bases values (?, ?, ?, ?, ?, null, ?)",
           ...[namespace, name, at, start, number, isGone],
         );
-      for (const [namespace, name, first, last] of changes)
+      for (const [namespace, name, first, last] of changes) {
         this.#run(
           "insert or replace into changes values (?, ?, ?, ?, ?)",
           ...[namespace, name, number, first, last],
         );
+        this.#endLostDeletion({ namespace, name }, last);
+      }
     });
   }
 
@@ -126,6 +198,7 @@ export class Catalog {
       "insert or replace into bases values (?, ?, ?, ?, null, ?, 0)",
       ...[namespace, name, stamp, start, JSON.stringify(part)],
     );
+    this.#endLostDeletion({ namespace, name }, stamp);
   }
 
   stateOf({ namespace, name }: ObjectFile): FileState | undefined {
@@ -134,7 +207,7 @@ export class Catalog {
   }
 
   putStates(states: Iterable<ObjectFile & { state: FileState }>): void {
-    this.#transaction(() => {
+    inTransaction(this.#database, () => {
       for (const { namespace, name, state } of states)
         this.#run("insert or replace into files values (?, ?, ?)", namespace, name, JSON.stringify(state));
     });
@@ -144,10 +217,15 @@ export class Catalog {
     this.#run("delete from files where namespace = ? and name = ?", namespace, name);
   }
 
-  /** Forgets how far the logs of files are shipped: of a namespace, or of all. */
-  removeStates(namespace?: string): void {
-    if (namespace === undefined) this.#run("delete from files");
-    else this.#run("delete from files where namespace = ?", namespace);
+  /** Forgets how far the logs of files are shipped. */
+  removeStates(): void {
+    this.#run("delete from files");
+  }
+
+  /** Forgets what it notes of the files here of a namespace: another node had newer ones. */
+  removeNotes(namespace: string): void {
+    for (const table of ["files", "lost_deletions"])
+      this.#run(`delete from ${table} where namespace = ?`, namespace);
   }
 
   /** The files of an object, or all. `prefix` is the id of an object and a dot. */
@@ -160,6 +238,16 @@ export class Catalog {
             ...[namespace, prefix.length, prefix],
           );
     return rows as unknown as ObjectFile[];
+  }
+
+  /** Whether a file of a namespace is not deleted. */
+  hasData(namespace: string): boolean {
+    const row = this.#get(
+      `select 1 from bases b where namespace = ? and gone = 0 and not exists
+       (select 1 from bases later where (later.namespace, later.name) = (b.namespace, b.name) and later.stamp > b.stamp)`,
+      namespace,
+    );
+    return row !== undefined;
   }
 
   /** The newest base of a file at or before a moment. */
@@ -232,7 +320,7 @@ export class Catalog {
   }
 
   removeSegment(number: number): void {
-    this.#transaction(() => {
+    inTransaction(this.#database, () => {
       this.#run("delete from changes where segment = ?", number);
       this.#run("delete from segments where number = ?", number);
     });
@@ -240,19 +328,8 @@ export class Catalog {
 
   /** Forgets a file whose data is deleted for good. */
   removeFile({ namespace, name }: ObjectFile): void {
-    for (const table of ["changes", "bases", "files"])
+    for (const table of ["changes", "bases", "files", "lost_deletions"])
       this.#run(`delete from ${table} where namespace = ? and name = ?`, namespace, name);
-  }
-
-  #transaction(work: () => void): void {
-    this.#database.exec("begin");
-    try {
-      work();
-      this.#database.exec("commit");
-    } catch (error) {
-      this.#database.exec("rollback");
-      throw error;
-    }
   }
 
   #statement(sql: string): StatementSync {

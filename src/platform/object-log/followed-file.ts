@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { LogGap, LogTail, type Frames } from "../storage/live-files/log-tail.ts";
-import type { ObjectFile } from "../storage/live-files/object-files.ts";
+import { fileBytes, type ObjectFile } from "../storage/live-files/object-files.ts";
 import type { FileState } from "./catalog.ts";
 import type { Entry } from "./segment.ts";
 import type { Stamp, Stamps } from "./stamps.ts";
@@ -41,7 +41,7 @@ export class FollowedFile {
     this.#bytesSinceBase = state?.bytesSinceBase ?? 0;
     this.#logStart = state?.logStart ?? stamps.last;
     this.#salt = state?.position?.salt;
-    const isSame = state?.facts === undefined || state.facts === factsOf(path);
+    const isSame = state?.facts === undefined || state.facts === fingerprintOf(path);
     if (state?.isSealed === true && !isSame) {
       this.#base = undefined; // something else has written the file
       this.#tail = new LogTail(`${path}-wal`);
@@ -51,6 +51,11 @@ export class FollowedFile {
   /** Whether the end of the log cannot be read, so that no base can be made. */
   get isBehind(): boolean {
     return this.#tail.isBehind;
+  }
+
+  /** Whether nothing was ever stored in the file: its process ended while it created the database. */
+  get isEmpty(): boolean {
+    return fileBytes(this.path) === 0;
   }
 
   get hasBase(): boolean {
@@ -63,7 +68,7 @@ export class FollowedFile {
 
   get state(): FileState {
     const { position, isSealed } = this.#tail;
-    const facts = isSealed ? factsOf(this.path) : undefined;
+    const facts = isSealed ? fingerprintOf(this.path) : undefined;
     const [base, bytesSinceBase, logStart] = [this.#base, this.#bytesSinceBase, this.#logStart];
     return { position, isSealed, logStart, base, bytesSinceBase, facts };
   }
@@ -93,6 +98,12 @@ export class FollowedFile {
     if (this.#hasGap) return;
     this.#hasGap = true;
     this.#push({ ...this.file, kind: "gap", stamp: this.#stamps.next(), bytes: Buffer.alloc(0) });
+  }
+
+  /** Records that the log lacks entries that were in it. */
+  noteLoss(): void {
+    this.#hasGap = false;
+    this.noteGap();
   }
 
   /** Whether the file needs a new base. `fileBytes` is its size. */
@@ -127,12 +138,12 @@ export class FollowedFile {
       this.#salt = salt;
     }
     this.#bytesSinceBase += bytes.length;
-    const facts = { salt, first, pageBytes, pages };
-    this.#push({ ...this.file, kind: "frames", stamp: this.#stamps.next(), ...facts, bytes });
+    const header = { salt, first, pageBytes, pages };
+    this.#push({ ...this.file, kind: "frames", stamp: this.#stamps.next(), ...header, bytes });
   }
 }
 
-function factsOf(path: string): string | undefined {
+function fingerprintOf(path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false });
   return found && `${found.size} ${found.mtimeMs}`;
 }

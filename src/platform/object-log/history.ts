@@ -15,9 +15,9 @@ import type { Archive } from "../storage/archive/archive.ts";
 import { syncPath } from "../storage/durability.ts";
 import { isDatabase, isFacets, type ObjectFile } from "../storage/live-files/object-files.ts";
 import type { Catalog } from "./catalog.ts";
-import { checkDatabase } from "./check-database.ts";
+import { checkDatabase } from "./integrity/check-database.ts";
 import { writeState } from "./states.ts";
-import { noStamp, type Stamp } from "./stamps.ts";
+import { maxStamp, type Stamp } from "./stamps.ts";
 
 interface Log {
   catalog: Catalog;
@@ -140,7 +140,7 @@ export async function writeObjects(log: Log, folder: string, at: Stamp): Promise
   for (const file of log.catalog.files()) {
     const path = join(folder, file.namespace, file.name);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const moment = isFacets(file.name) ? "f".repeat(noStamp.length) : at;
+    const moment = isFacets(file.name) ? maxStamp : at;
     if (!(await writeState(log, file, moment, { to: path, takesEarlier: () => withGap.push(file.name) })))
       continue;
     if (isFacets(file.name)) continue;

@@ -3,7 +3,7 @@ import { contentsOf, type Catalog } from "./catalog.ts";
 import type { Entry } from "./segment.ts";
 import type { Stamp } from "./stamps.ts";
 
-/** A segment that was written to the place. It belongs to the log when the order has it. */
+/** A segment that was written to the archive. It belongs to the log when the order has it. */
 export interface WrittenSegment {
   /** The expected number. */
   number: number;

@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 import type { Archive } from "../storage/archive/archive.ts";
 import { compressed, writePart } from "../storage/archive/parts.ts";
 import { contentPath, markBase } from "./bases.ts";
-import { bytesOf, readFlags } from "../storage/live-files/object-files.ts";
+import { fileBytes, readFlags } from "../storage/live-files/object-files.ts";
 import type { FollowedFile } from "./followed-file.ts";
 import type { LogOrder } from "./log-order.ts";
 import type { Entry } from "./segment.ts";
@@ -43,9 +43,9 @@ export async function writeBase(
   { order, files, stamps, ship }: BaseParts,
 ): Promise<boolean> {
   const { file, path, epoch } = followed;
-  const right = order.right();
   followed.isCopied = true;
   try {
+    const right = order.right();
     const start = followed.baseStart;
     const target = contentPath(file, start, randomBytes(4).toString("hex"));
     const part = await writePart(files, target, compressed(piecesOf(followed)));
@@ -58,12 +58,13 @@ export async function writeBase(
     }
     const base = { ...file, start, stamp, part };
     await markBase(files, base);
+    if (followed.epoch !== epoch) return false;
     await order.addBase(base, right);
     if (followed.epoch !== epoch) return false;
     followed.setBase(stamp);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT" && bytesOf(path) === 0) return false; // the database was deleted
+    if ((error as NodeJS.ErrnoException).code === "ENOENT" && fileBytes(path) === 0) return false; // the database was deleted
     throw error;
   } finally {
     followed.isCopied = false;

@@ -13,6 +13,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { pino } from "pino";
 import { FolderArchive } from "../storage/archive/folder.ts";
+import { unawaited } from "../util/uncaught.ts";
 import { copyDatabase } from "../storage/live-files/copy-database.ts";
 import { Catalog } from "./catalog.ts";
 import { prepareObject, writeObjects } from "./history.ts";
@@ -114,7 +115,7 @@ it("has the state of each moment, also when the log restarts, is closed, and aft
   for (const n of [0, 1, 10, 1500, 2999, 3000, 3009, 3010, 3019])
     expect(await numbersAt(stamps[n]!)).toEqual(upTo(n));
   again.close();
-}, 30_000);
+});
 
 it("finds the catalog again in the store, and goes on after a kill without a new base", async () => {
   const database = open();
@@ -251,7 +252,7 @@ it("records the deletion of a database that was not shipped yet, and does not wa
   rmSync(`${path()}-wal`);
   await log.flush(namespace, id);
   await log.whenShipped(new Set([namespace]));
-}, 20_000);
+});
 
 it("follows no link that a cell has put into its folder, to read or to write", async () => {
   const secret = join(folder, "secret.db");
@@ -287,9 +288,95 @@ it("brings back all objects of a lost machine", async () => {
   database.close();
 });
 
+it("adds many lost objects again without holding all of them in memory", async () => {
+  const all = Array.from({ length: 48 }, (_, n) => ({
+    namespace,
+    name: `${n.toString(16).padStart(64, "0")}.1.sqlite`,
+  }));
+  const content = Buffer.alloc(250_000, 1);
+  for (const file of all) writeFileSync(join(objects(), namespace, file.name), content);
+  await log.catchUp();
+  await log.settle();
+  const before = log.stamps.next();
+  const segments = catalog.segments().length;
+  log.replaceLost(all.map((file) => ({ ...file, isGone: false })));
+  const isAdded = (file: (typeof all)[number]): boolean =>
+    (catalog.baseOf(file, log.stamps.next())?.stamp ?? "") > before;
+  await vi.waitFor(() => expect(all.filter(isAdded)).toHaveLength(all.length));
+  // Twelve megabytes, of which a segment could have sixteen.
+  expect(catalog.segments().length).toBeGreaterThan(segments + 1);
+});
+
 it("opens nothing and keeps nothing for objects that do not write", async () => {
   const descriptors = readdirSync("/proc/self/fd").length;
   for (let n = 0; n < 100; n++) log.noteAnswer(namespace, n.toString(16).padStart(64, "0"));
   expect(readdirSync("/proc/self/fd").length).toBe(descriptors);
   expect(catalog.files()).toEqual([]);
+});
+
+it("waits for no database in which nothing was ever stored, because its process ended", async () => {
+  const empty = join(objects(), namespace, `${"d".repeat(64)}.1.sqlite`);
+  writeFileSync(empty, "");
+  await log.catchUp();
+  const database = open();
+  insert(database, 0);
+  await log.whenShipped(new Set([namespace]));
+  expect(await numbersAt(stampAt(Date.now()))).toEqual([0]);
+  const later = new DatabaseSync(empty);
+  later.exec("pragma journal_mode = wal; create table t (n)");
+  await log.whenShipped(new Set([namespace]));
+  expect(catalog.files().length).toBe(2);
+  for (const each of [database, later]) each.close();
+});
+
+it("reads nothing of a namespace that is not this node's", async () => {
+  await end();
+  let isOwn = false;
+  await begin((order) => ({ ...order, isOwn: () => isOwn }));
+  log.unfollow([namespace]);
+  const database = open();
+  insert(database, 0);
+  log.noteAnswer(namespace, id); // a call of it ends with its process
+  isOwn = true;
+  await log.settle();
+  expect(catalog.files()).toEqual([]);
+  log.noteAnswer(namespace, id);
+  await log.settle();
+  expect(await numbersAt(stampAt(Date.now()))).toEqual([0]);
+  database.close();
+});
+
+it("copies a large database that is written at any moment in which the copy of another one ends", async () => {
+  await end();
+  let onCopied = async (): Promise<void> => {};
+  await begin((order) => ({
+    ...order,
+    async addBase(base, right) {
+      await order.addBase(base, right);
+      unawaited(onCopied());
+    },
+  }));
+  log.unfollow([namespace]);
+  const opened: DatabaseSync[] = [];
+  const write = (object: string): void => {
+    const database = new DatabaseSync(join(objects(), namespace, `${object}.sqlite`));
+    database.exec("pragma journal_mode = wal; pragma synchronous = off; create table t (text)");
+    database.prepare("insert into t values (?)").run("x".repeat(300_000));
+    database.exec("pragma wal_checkpoint");
+    opened.push(database);
+    log.noteAnswer(namespace, object);
+  };
+  const idOf = (n: number): string => n.toString(16).padStart(64, "0");
+  for (let turns = 0; turns < 8; turns++) {
+    onCopied = async () => {
+      onCopied = async () => {};
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      write(idOf(2 * turns + 1));
+    };
+    write(idOf(2 * turns));
+    await log.whenShipped(new Set([namespace]));
+    await log.whenShipped(new Set([namespace])); // of the second one
+  }
+  expect(catalog.files().length).toBe(16);
+  for (const database of opened) database.close();
 });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Archive } from "../storage/archive/archive.ts";
 import {
-  bytesOf,
+  fileBytes,
   isDatabase,
   isFacets,
   objectFiles,
@@ -11,8 +11,9 @@ import {
   type ObjectFile,
 } from "../storage/live-files/object-files.ts";
 import { unawaited } from "../util/uncaught.ts";
-import type { Catalog, FileState } from "./catalog.ts";
+import type { Catalog, EndedFile, FileState } from "./catalog.ts";
 import { FollowedFile } from "./followed-file.ts";
+import { eventsOfWrites, FollowedFiles, isLate } from "./followed-files.ts";
 import { LastEntries } from "./last-entries.ts";
 import { ownOrder, type LogOrder } from "./log-order.ts";
 import { pushBase, smallBytes, writeBase } from "./make-base.ts";
@@ -54,8 +55,7 @@ export class ObjectLog {
   readonly #stamps: Stamps;
   readonly #shipper: Shipper;
   readonly #watchers = new Map<string, FSWatcher>();
-  /** By object, then by file name. */
-  readonly #followed = new Map<string, Map<string, FollowedFile>>();
+  readonly #followed = new FollowedFiles();
   readonly #changed = new Map<string, ObjectFile>();
   readonly #lastEntries = new LastEntries();
   #readTimer: NodeJS.Timeout | undefined;
@@ -88,11 +88,13 @@ export class ObjectLog {
       const path = join(folder, file.namespace, file.name);
       const isKnown = isFacets(file.name)
         ? catalog.baseOf(file, this.#stamps.last) !== undefined
-        : catalog.stateOf(file) !== undefined && bytesOf(`${path}${suffix}`) === 0;
+        : catalog.stateOf(file) !== undefined && fileBytes(`${path}${suffix}`) === 0;
       if (!isKnown) this.#readFile(file);
-      if (!this.#watchers.has(file.namespace)) this.#followedOf(file)?.close();
+      if (!this.#watchers.has(file.namespace)) this.#followed.get(file)?.close();
       if (++count % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
+    for (const file of catalog.lostDeletions())
+      if (isOwn(file.namespace) && fileBytes(this.#pathOf(file)) === 0) this.noteReplaced(file);
   }
 
   /** Call this before cells write the files of these namespaces. */
@@ -119,63 +121,52 @@ export class ObjectLog {
     }
     this.#readChanged();
     const ended = new Set(namespaces);
-    for (const files of this.#followed.values())
-      for (const each of files.values())
-        if (ended.has(each.file.namespace)) {
-          this.#readOne(each);
-          each.close();
-        }
+    for (const each of this.#followed.all())
+      if (ended.has(each.file.namespace)) {
+        this.#readOne(each);
+        each.close();
+      }
   }
 
   /** Call this when an object answers. Its commits so far are before the returned stamp, later ones after it. */
   noteAnswer(namespace: string, id: string): Stamp {
     for (const name of [`${id}.sqlite`, `${id}.1.sqlite`]) {
       const file = { namespace, name };
-      const isFollowed = this.#followedOf(file) !== undefined;
-      if (isFollowed || bytesOf(this.#pathOf(file) + suffix) > 0) this.#readFile(file);
+      const isFollowed = this.#followed.get(file) !== undefined;
+      if (isFollowed || fileBytes(this.#pathOf(file) + suffix) > 0) this.#readFile(file);
     }
     return this.#stamps.next();
   }
 
   /** Resolves when all commits of an object are in the store. Rejects when that takes too long. */
   async flush(namespace: string, id: string): Promise<void> {
-    // The kernel's events for all earlier writes arrive within one turn of the event loop.
-    await new Promise((resolve) => setImmediate(resolve));
+    await eventsOfWrites();
     this.noteAnswer(namespace, id);
     this.#readChanged();
     const until = performance.now() + flushMs;
     await this.settle();
     // Without a base, the frames are useless.
-    while (this.#filesOf(namespace, id).some((each) => !each.hasBase || each.isBehind)) {
+    while (this.#followed.ofObject(namespace, id).some(isLate)) {
       if (performance.now() > until) throw new Error("The object could not be copied to the log in time");
       await new Promise((resolve) => setTimeout(resolve, retryMs / 10));
-      for (const each of this.#filesOf(namespace, id)) this.#readOne(each);
+      for (const each of this.#followed.ofObject(namespace, id)) this.#readOne(each);
       await this.settle();
     }
   }
 
   /** Resolves when everything that was written to these namespaces is in the store. Rejects when that takes too long. */
   async whenShipped(namespaces: ReadonlySet<string>): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve)); // as in `flush`
+    await eventsOfWrites();
     this.#readChanged();
     const until = performance.now() + flushMs;
     const last = this.#lastEntries.of(namespaces); // later writes need not be shipped
     while (this.#shipper.shipped < last) await this.settle();
-    for (let late; (late = this.#withoutBase(namespaces)).length > 0;) {
+    for (let late; (late = this.#followed.late(namespaces)).length > 0;) {
       if (performance.now() > until) throw new Error("Objects could not be copied to the log in time");
       await new Promise((resolve) => setTimeout(resolve, retryMs / 10));
-      for (const each of late) this.#readOne(each);
+      this.#copy(late);
       await this.settle();
     }
-  }
-
-  /** Files that cannot be restored from the log yet. */
-  #withoutBase(namespaces: ReadonlySet<string>): FollowedFile[] {
-    const found: FollowedFile[] = [];
-    for (const files of this.#followed.values())
-      for (const each of files.values())
-        if ((!each.hasBase || each.isBehind) && namespaces.has(each.file.namespace)) found.push(each);
-    return found;
   }
 
   /** Resolves when all frames that were read are in the store. Rejects when that takes too long. */
@@ -193,13 +184,33 @@ export class ObjectLog {
 
   /** Call this after a file was replaced or deleted while no cell had it open. */
   noteReplaced(file: ObjectFile): void {
+    const followed = this.#replaced(file);
+    if (followed !== undefined) this.#readOne(followed);
+  }
+
+  /** Returns the file, which needs a base; undefined if it was deleted. */
+  #replaced(file: ObjectFile): FollowedFile | undefined {
     this.#drop(file);
     this.#options.catalog.removeState(file);
-    if (bytesOf(this.#pathOf(file)) > 0) {
+    if (fileBytes(this.#pathOf(file)) > 0) {
       const followed = this.#begin(file);
       followed.noteGap(); // lasts until there is a base
-      this.#readOne(followed);
-    } else this.#push({ ...file, kind: "gone", stamp: this.#stamps.next(), bytes: Buffer.alloc(0) });
+      return followed;
+    }
+    this.#push({ ...file, kind: "gone", stamp: this.#stamps.next(), bytes: Buffer.alloc(0) });
+    return undefined;
+  }
+
+  /** Call this when the log lacks entries that it had: of these files, and maybe of those that are followed now. */
+  replaceLost(lost: readonly EndedFile[]): void {
+    this.#shipper.replace();
+    for (const each of this.#followed.all()) each.noteLoss();
+    for (const file of lost) {
+      if (!this.#order.isOwn(file.namespace) || this.#followed.get(file) !== undefined) continue;
+      // Files of other objects are brought here when those are called.
+      if (file.isGone || fileBytes(this.#pathOf(file)) > 0) this.#replaced(file);
+    }
+    this.#copy(this.#followed.late());
   }
 
   /** Call this after the data of a namespace was deleted for good. */
@@ -217,7 +228,7 @@ export class ObjectLog {
     for (const watcher of this.#watchers.values()) watcher.close();
     this.#watchers.clear();
     this.#changed.clear();
-    for (const files of this.#followed.values()) for (const { file } of [...files.values()]) this.#drop(file);
+    for (const { file } of this.#followed.all()) this.#drop(file);
     this.#large.length = 0;
     this.#shipper.reset();
     this.#options.catalog.removeStates();
@@ -230,15 +241,11 @@ export class ObjectLog {
     clearTimeout(this.#shipTimer);
     await this.#copying;
     await this.#ship().catch(() => {}); // the next start continues
-    for (const files of this.#followed.values()) for (const each of files.values()) each.close();
+    for (const each of this.#followed.all()) each.close();
   }
 
   #pathOf({ namespace, name }: ObjectFile): string {
     return join(this.#options.folder, namespace, name);
-  }
-
-  #followedOf({ namespace, name }: ObjectFile): FollowedFile | undefined {
-    return this.#followed.get(objectOf(namespace, name))?.get(name);
   }
 
   #note(file: ObjectFile): void {
@@ -256,8 +263,9 @@ export class ObjectLog {
   }
 
   #readFile(file: ObjectFile): void {
+    if (!this.#order.isOwn(file.namespace)) return; // another node writes its log, perhaps of a newer file
     if (isFacets(file.name)) return this.#readFacets(file);
-    const followed = this.#followedOf(file);
+    const followed = this.#followed.get(file);
     if (lstatSync(this.#pathOf(file), { throwIfNoEntry: false }) === undefined) {
       const isKnown = followed !== undefined || this.#options.catalog.stateOf(file) !== undefined;
       return isKnown ? this.noteReplaced(file) : undefined;
@@ -270,20 +278,13 @@ export class ObjectLog {
     const followed = new FollowedFile({ file, path: this.#pathOf(file), state }, this.#stamps, (entry) =>
       this.#push(entry),
     );
-    const object = objectOf(file.namespace, file.name);
-    const files = this.#followed.get(object);
-    if (files === undefined) this.#followed.set(object, new Map([[file.name, followed]]));
-    else files.set(file.name, followed);
+    this.#followed.add(followed);
     return followed;
-  }
-
-  #filesOf(namespace: string, id: string): FollowedFile[] {
-    return [...(this.#followed.get(`${namespace}/${id}`)?.values() ?? [])];
   }
 
   #readFacets(file: ObjectFile): void {
     const path = this.#pathOf(file);
-    if (bytesOf(path) === 0) return;
+    if (fileBytes(path) === 0) return;
     const stamp = this.#stamps.next();
     this.#push({
       ...file,
@@ -297,10 +298,11 @@ export class ObjectLog {
   #readOne(followed: FollowedFile): void {
     const wasOpen = followed.isOpen;
     followed.read();
+    this.#followed.noteLate(followed);
     if (followed.isBehind) setTimeout(() => this.#note(followed.file), retryMs).unref();
     // Shipping stores the file's state, so that the log continues when the object writes again.
     if (wasOpen && !followed.isOpen && !this.#isClosed) this.#shipTimer ??= this.#shipLater();
-    const bytes = bytesOf(followed.path);
+    const bytes = fileBytes(followed.path);
     if (bytes === 0 || !followed.needsBase(bytes, Date.now(), msOf)) return;
     if (bytes <= smallBytes) pushBase(followed, this.#stamps, (entry) => this.#push(entry));
     else this.#copyLarge(followed);
@@ -310,7 +312,8 @@ export class ObjectLog {
   #copyLarge(followed: FollowedFile): void {
     followed.isCopied = true;
     this.#large.push(followed);
-    this.#copying ??= this.#copyAll().finally(() => (this.#copying = undefined));
+    if (this.#copying !== undefined) return;
+    this.#copying = this.#copyAll();
     unawaited(this.#copying);
   }
 
@@ -319,7 +322,10 @@ export class ObjectLog {
     const parts = { order: this.#order, files, stamps: this.#stamps, ship: async () => this.#ship() };
     for (;;) {
       const followed = this.#large.shift();
-      if (followed === undefined) return;
+      if (followed === undefined) {
+        this.#copying = undefined; // not later: files that are queued meanwhile would stay in the queue
+        return;
+      }
       if (this.#isClosed) continue; // the next start copies it
       try {
         if (!(await writeBase(followed, parts))) this.#note(followed.file);
@@ -334,6 +340,7 @@ export class ObjectLog {
 
   #push(entry: Entry): void {
     const shipper = this.#shipper;
+    if (entry.kind === "gap") this.#followed.noteLate(this.#followed.get(entry));
     this.#lastEntries.note(entry.namespace, shipper.push(entry));
     if (shipper.waitingBytes > waitingBytesMax) this.#giveUp();
     if (this.#isClosed) return;
@@ -368,49 +375,44 @@ export class ObjectLog {
     await this.#shipper.ship();
     this.shippedMs = ms;
     this.#tidy();
+    this.#copy(this.#followed.late().filter(({ isBehind }) => !isBehind));
+  }
+
+  /** Copies files without a base until as much waits as is shipped at once. The others follow after that is shipped. */
+  #copy(late: readonly FollowedFile[]): void {
+    for (const each of late) {
+      if (this.#isClosed || this.#shipper.waitingBytes > shipBytes) return;
+      this.#readOne(each);
+    }
   }
 
   /** Drops the waiting frames, because the store could not be reached for too long. */
   #giveUp(): void {
-    for (const file of this.#shipper.drop()) this.#followedOf(file)?.noteGap();
+    for (const file of this.#shipper.drop()) this.#followed.get(file)?.noteGap();
   }
 
   /** Stops following files that are no longer written, and stores their states. */
   #tidy(): void {
     if (!this.#shipper.isIdle) return;
     this.#lastEntries.clear();
-    const ended: FollowedFile[] = [];
-    for (const [object, files] of this.#followed) {
-      for (const [name, each] of files)
-        if (!each.isOpen && !each.isCopied && each.hasBase) {
-          ended.push(each);
-          files.delete(name);
-        }
-      if (files.size === 0) this.#followed.delete(object);
-    }
+    const ended = this.#followed.all().filter((each) => !each.isOpen && !each.isCopied && each.hasBase);
+    for (const each of ended) this.#followed.delete(each);
     if (ended.length > 0)
       this.#options.catalog.putStates(ended.map(({ file, state }) => ({ ...file, state })));
   }
 
-  #drop({ namespace, name }: ObjectFile): void {
-    const object = objectOf(namespace, name);
-    const files = this.#followed.get(object);
-    const followed = files?.get(name);
+  #drop(file: ObjectFile): void {
+    const followed = this.#followed.get(file);
     if (followed === undefined) return;
     followed.epoch += 1;
     followed.close();
-    files!.delete(name);
-    if (files!.size === 0) this.#followed.delete(object);
+    this.#followed.delete(followed);
   }
 
   #statesOf(all: readonly ObjectFile[]): (ObjectFile & { state: FileState })[] {
     return all.flatMap((file) => {
-      const followed = this.#followedOf(file);
+      const followed = this.#followed.get(file);
       return followed === undefined ? [] : [{ ...file, state: followed.state }];
     });
   }
 }
-
-/** The key of the object that a file belongs to. */
-const objectOf = (namespace: string, name: string): string =>
-  `${namespace}/${name.slice(0, name.indexOf("."))}`;

@@ -10,6 +10,7 @@ import type { Archive } from "../storage/archive/archive.ts";
 import { inTurnsOfStarts } from "../storage/dialects.ts";
 import type { Storage } from "../storage/storage.ts";
 import { objectsFolderOf } from "../storage/live-files/object-files.ts";
+import { repeat } from "../util/repeat.ts";
 import { unawaited } from "../util/uncaught.ts";
 import { Catalog } from "./catalog.ts";
 import { finishReplacements } from "./history.ts";
@@ -18,8 +19,11 @@ import { ObjectLog } from "./object-log.ts";
 import { startPruning } from "./prune.ts";
 import { reconcile } from "./reconcile.ts";
 import { logPrefix } from "./segment.ts";
-import { SharedOrder, type LogLease } from "./shared-order.ts";
-import { checkSharedPlace } from "./shared-place.ts";
+import { SharedOrder, type LogLease, type LogReader } from "./shared-order.ts";
+import { checkSharedStore } from "./shared-store.ts";
+
+/** How often a node reads what others have added, and finds that rows are lost which it has added itself. */
+const syncMs = 10_000;
 
 /** The log of objects of a running node. */
 export interface OpenObjectLog {
@@ -56,13 +60,13 @@ export async function openObjectLog(
   const catalog = openCatalog(join(own, "catalog.db"), logger);
   const open = async (): Promise<Archive> =>
     openLogFiles(store.files, encryptionOf(config), { isWriter: true, prefix: logPrefix });
-  const sharedOrder =
-    shared && new SharedOrder(shared.storage.read, catalog, shared.lease, (last) => log.stamps.see(last));
+  const reader = readerOf(() => log, logger);
+  const sharedOrder = shared && new SharedOrder(shared.storage.read, catalog, shared.lease, reader);
   const order = sharedOrder ?? ownOrder(catalog);
   const files = openedLater(store.shown, async () => {
     if (shared !== undefined)
       return inTurnsOfStarts(shared.storage, async () => {
-        await checkSharedPlace(shared.storage, store.files);
+        await checkSharedStore(shared.storage, store.files);
         return open();
       });
     const opened = await open();
@@ -89,15 +93,34 @@ export async function openObjectLog(
       }),
     );
   const stopPruning = startPruning({ catalog, files, order, ready }, config.objectLogDays, own, logger);
+  const sync = async (): Promise<void> => sharedOrder?.sync();
+  const stopSyncing = shared && startSyncing(sync, logger);
   const close = async (): Promise<void> => {
     await stopPruning();
+    await stopSyncing?.();
     await log.close();
     catalog.close();
     await store.close();
   };
-  const sync = async (): Promise<void> => sharedOrder?.sync();
   return { log, catalog, files, ready, sync, folder, notes, close };
 }
+
+const startSyncing = (sync: () => Promise<void>, logger: Logger): (() => Promise<void>) =>
+  repeat(sync, { everyMs: syncMs }, { logger, message: "reading the log of objects of other nodes failed" });
+
+const readerOf = (log: () => ObjectLog, logger: Logger): LogReader => ({
+  synced: (last) => log().stamps.see(last),
+  rewritten(files, hasLoss) {
+    const count = { files: files.length };
+    if (hasLoss)
+      logger.error(
+        count,
+        "the database lost a part of the log of objects; adding this node's files to it again",
+      );
+    else logger.info(count, "read the log of objects again, because entries that were read before are gone");
+    log().replaceLost(files);
+  },
+});
 
 /** The database and the lease of a node that writes a log together with others. */
 export interface SharedLog {

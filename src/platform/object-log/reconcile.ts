@@ -2,7 +2,7 @@ import type { Archive } from "../storage/archive/archive.ts";
 import { damaged } from "../storage/archive/errors.ts";
 import { basesIn } from "./bases.ts";
 import { contentsOf, type Catalog } from "./catalog.ts";
-import { parseSegmentPath, readSegment, segmentsIn } from "./segment.ts";
+import { parseSegmentPath, readEntries, segmentsIn } from "./segment.ts";
 
 /**
  * Adds segments and bases to a catalog that are in the store of the log and not in the catalog yet. Throws a
@@ -20,7 +20,7 @@ export async function reconcile(catalog: Catalog, files: Archive): Promise<void>
   for (const { number, path, stamp } of found) {
     if (number <= last) continue;
     if (number !== last + 1) throw damaged("the log of objects", `lacks segment ${last + 1}`);
-    catalog.add({ number, path, stamp }, contentsOf(await readSegment(files, path)));
+    catalog.add({ number, path, stamp }, contentsOf(await readEntries(files, path)));
     last = number;
   }
   if (isNew) for await (const base of basesIn(files)) catalog.addBase(base);

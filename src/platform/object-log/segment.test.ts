@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { FolderArchive } from "../storage/archive/folder.ts";
-import { chunksOf, readSegment, writeSegment, type Entry } from "./segment.ts";
+import { chunksOf, readEntries, writeSegment, type Entry } from "./segment.ts";
 
 let folder = "";
 let files: FolderArchive;
@@ -45,11 +45,11 @@ function contentOf(header: string, rest = ""): Buffer {
 it("a segment is read as it was written", async () => {
   const entries = [entry, { ...entry, kind: "gone" as const, bytes: Buffer.alloc(0) }];
   const path = await writeSegment(files, 1, entries);
-  expect(await readSegment(files, path)).toEqual(entries);
+  expect(await readEntries(files, path)).toEqual(entries);
 });
 
-const { bytes: _, ...facts } = entry;
-const forged = { ...facts, length: 4 };
+const { bytes: _, ...header } = entry;
+const forged = { ...header, length: 4 };
 it.each<[string, Buffer]>([
   ["a folder above", contentOf(JSON.stringify([{ ...forged, namespace: "../../" }]), "rest")],
   ["a file that is no database", contentOf(JSON.stringify([{ ...forged, name: "victim.txt" }]), "rest")],
@@ -67,5 +67,5 @@ it.each<[string, Buffer]>([
   ["more than a segment may have", Buffer.alloc(129 * 1024 * 1024)],
 ])("a segment with %s is refused by its name, although its digest is right", async (_what, content) => {
   const path = await forge(content);
-  await expect(readSegment(files, path)).rejects.toThrow(`The backup is damaged: ${path}`);
+  await expect(readEntries(files, path)).rejects.toThrow(`The backup is damaged: ${path}`);
 });

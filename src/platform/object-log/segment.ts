@@ -23,7 +23,7 @@ export interface Entry extends ObjectFile {
   pages?: number;
   bytes: Buffer;
 }
-type EntryFacts = Omit<Entry, "bytes"> & { length: number };
+type EntryHeader = Omit<Entry, "bytes"> & { length: number };
 
 export interface ObjectSegmentName {
   /** Counts from 1, without gaps. */
@@ -85,7 +85,7 @@ export async function writeSegment(
   entries: readonly Entry[],
 ): Promise<string> {
   const header = Buffer.from(
-    JSON.stringify(entries.map(({ bytes, ...facts }): EntryFacts => ({ ...facts, length: bytes.length }))),
+    JSON.stringify(entries.map(({ bytes, ...rest }): EntryHeader => ({ ...rest, length: bytes.length }))),
   );
   const length = Buffer.alloc(4);
   length.writeUInt32LE(header.length);
@@ -97,7 +97,7 @@ export async function writeSegment(
 }
 
 /** Reads a segment. Throws a BackupError that names it if it is missing or does not match its digest. */
-export async function readSegment(files: Archive, path: string): Promise<Entry[]> {
+export async function readEntries(files: Archive, path: string): Promise<Entry[]> {
   const found = await files.read(path);
   if (found === undefined) throw damaged(path, "is missing");
   const bytes = await buffer(found.stream as AsyncIterable<Buffer>);
@@ -114,18 +114,18 @@ export async function readSegment(files: Archive, path: string): Promise<Entry[]
 function entriesIn(content: Buffer): Entry[] | undefined {
   if (content.length < 4) return undefined;
   let at = 4 + content.readUInt32LE();
-  const facts = factsIn(content.toString("utf8", 4, at));
-  const sizeBytes = facts?.reduce((sum, { length }) => sum + length, at);
-  if (facts === undefined || sizeBytes !== content.length) return undefined;
-  return facts.map(({ length, ...entry }) => {
+  const headers = entryHeadersIn(content.toString("utf8", 4, at));
+  const sizeBytes = headers?.reduce((sum, { length }) => sum + length, at);
+  if (headers === undefined || sizeBytes !== content.length) return undefined;
+  return headers.map(({ length, ...entry }) => {
     at += length;
     return { ...entry, bytes: content.subarray(at - length, at) };
   });
 }
 
-function factsIn(text: string): EntryFacts[] | undefined {
+function entryHeadersIn(text: string): EntryHeader[] | undefined {
   try {
-    return entries.safeParse(JSON.parse(text)).data as EntryFacts[] | undefined;
+    return entries.safeParse(JSON.parse(text)).data as EntryHeader[] | undefined;
   } catch {
     return undefined; // not JSON
   }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { FolderArchive } from "../storage/archive/folder.ts";
 import { Catalog } from "./catalog.ts";
-import { readSegment, segmentsIn, type Entry } from "./segment.ts";
+import { readEntries, segmentsIn, type Entry } from "./segment.ts";
 import { ownOrder } from "./log-order.ts";
 import { Shipper } from "./shipper.ts";
 import { stampAt } from "./stamps.ts";
@@ -39,7 +39,7 @@ it("does not wait for dropped entries, and records their gap in the log", async 
   expect([shipper.shipped, shipper.isIdle]).toEqual([3, true]);
   const [segment, ...more] = await Array.fromAsync(segmentsIn(files));
   expect(more).toEqual([]);
-  expect((await readSegment(files, segment!.path)).map(({ kind }) => kind)).toEqual(["gap"]);
+  expect((await readEntries(files, segment!.path)).map(({ kind }) => kind)).toEqual(["gap"]);
   catalog.close();
   rmSync(folder, { recursive: true });
 });

@@ -27,6 +27,7 @@ export class Shipper {
   #current: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #generation = 0;
+  #replacements = 0;
 
   constructor(options: EntryShipperOptions) {
     this.#options = options;
@@ -55,8 +56,14 @@ export class Shipper {
   drop(): ObjectFile[] {
     this.#bytes = 0;
     const dropped = this.#waiting;
-    this.#waiting = dropped.filter(({ kind }) => kind === "gap" || kind === "gone");
+    this.#waiting = dropped.filter(isSmall);
     return filesOf(dropped);
+  }
+
+  /** As `drop`, also for what is being written: bases of all files follow. */
+  replace(): void {
+    this.#replacements++;
+    this.drop();
   }
 
   /** Forgets everything that was not shipped: it is not this node's any more. */
@@ -84,7 +91,8 @@ export class Shipper {
     const { catalog, files, order, statesOf, ready } = this.#options;
     await ready();
     const right = order.right();
-    const generation = this.#generation;
+    const [generation, replacements] = [this.#generation, this.#replacements];
+    const isReplaced = (): boolean => replacements !== this.#replacements;
     const entries = this.#waiting.splice(0).filter(({ namespace }) => order.isOwn(namespace));
     const last = this.#pushed;
     this.#bytes = 0;
@@ -98,21 +106,24 @@ export class Shipper {
       for (const part of parts(entries)) {
         const number = (catalog.lastSegment?.number ?? 0) + 1;
         const path = await writeSegment(files, number, part);
+        if (isReplaced()) throw new Error("Bases replace what was being shipped");
         await order.add({ number, path, stamp: part.at(-1)!.stamp }, part, right);
         written += part.length;
       }
     } catch (error) {
       if (generation !== this.#generation) return;
-      const left = entries.slice(written);
+      const left = entries.slice(written).filter((entry) => !isReplaced() || isSmall(entry));
       this.#waiting.unshift(...left);
       for (const { bytes } of left) this.#bytes += bytes.length;
       throw error;
     }
-    if (generation !== this.#generation) return;
+    if (generation !== this.#generation || isReplaced()) return;
     catalog.putStates(states);
     this.shipped = last;
   }
 }
+
+const isSmall = ({ kind }: Entry): boolean => kind === "gap" || kind === "gone";
 
 function* parts(entries: readonly Entry[]): Generator<Entry[]> {
   let part: Entry[] = [];

@@ -19,6 +19,9 @@ export const msOf = (stamp: Stamp): number => Number(BigInt(`0x${stamp}`) >> cou
 /** Below all stamps. */
 export const noStamp: Stamp = "0".repeat(16);
 
+/** Above all stamps. */
+export const maxStamp: Stamp = "f".repeat(16);
+
 /** The public form of a moment, a bookmark. `owner` has 32 hexadecimal digits. */
 export const bookmarkAt = (stamp: Stamp, owner: string): string =>
   `${stamp.slice(0, 8)}-${stamp.slice(8)}-00000000-${owner}`;

@@ -6,7 +6,7 @@ import { writePages } from "../storage/live-files/copy-database.ts";
 import { frameHeaderBytes } from "../storage/live-files/log-format.ts";
 import type { ObjectFile } from "../storage/live-files/object-files.ts";
 import type { Catalog, FoundBase } from "./catalog.ts";
-import { readSegment, type Entry } from "./segment.ts";
+import { readEntries, type Entry } from "./segment.ts";
 import type { Stamp } from "./stamps.ts";
 
 /** Frames are missing in the log, because they were not read or not shipped in time. */
@@ -46,7 +46,7 @@ export async function writeState(
     let last: { salt: string; next: number } | undefined;
     let applied: Stamp = base.start;
     for (const path of catalog.segmentsOf(file, base.start, at))
-      for (const entry of await readSegment(files, path)) {
+      for (const entry of await readEntries(files, path)) {
         if (!isOf(entry, file) || entry.stamp <= base.start || entry.stamp > at) continue;
         if (entry.kind === "gap" && entry.stamp > base.stamp) {
           if (takesEarlier === undefined) throw new MissingFrames(entry.stamp);
@@ -83,7 +83,7 @@ async function writeBase(target: FileHandle, files: Archive, base: FoundBase): P
     for await (const chunk of readCompressed(files, base.part)) await target.appendFile(chunk);
     return;
   }
-  const entries = await readSegment(files, base.segment);
+  const entries = await readEntries(files, base.segment);
   const found = entries.find((each) => isOf(each, base) && each.kind === "base" && each.stamp === base.stamp);
   if (found === undefined) throw damaged(base.segment, `has no state of ${base.name}`);
   await target.appendFile(found.bytes);

@@ -14,10 +14,10 @@ it("a node that is suspended in a transaction does not keep others from ending i
     insert into object_nodes (node, run, attempt, address, lease_ms, beats, leaves, has_ended)
     values ('a', 'a', 1, '', 1000, 0, 0, 0) returning id`.execute(read);
   // It reads what the transaction has set for the wait for its client.
-  await sql`create function tell() returns trigger as $$ begin
+  await sql`create function raise_timeout() returns trigger as $$ begin
     raise exception 'ends after %', current_setting('idle_in_transaction_session_timeout'); end $$
     language plpgsql`.execute(read);
-  await sql`create trigger tell after update on object_shards for each row execute function tell()`.execute(
+  await sql`create trigger raise_timeout after update on object_shards for each row execute function raise_timeout()`.execute(
     read,
   );
   const leases = new StoredLeases(read, { id: "a", run: "a" }, "");

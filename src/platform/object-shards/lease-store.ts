@@ -1,9 +1,13 @@
+import { randomInt } from "node:crypto";
 import { sql } from "kysely";
 import type { Read } from "../storage/storage.ts";
 import type { LeaseStore, LeaseView, TakenShard } from "./lease.ts";
 
 /** How long a transaction waits for its next statement. */
 const idleMsMax = "5000";
+
+/** At random: after a failover to a server that lagged behind, a sequence gives out numbers of leases again. */
+const newLease = (): number => randomInt(1, 2 ** 48 - 1);
 
 type Terms = readonly Pick<TakenShard, "shard" | "term">[];
 
@@ -61,10 +65,10 @@ export class StoredLeases implements LeaseStore {
       await sql`delete from object_nodes where has_ended = 1 and node = ${node} and run <> ${run}
         and id not in (select last from object_shards where last is not null)`.execute(trx);
       const { rows } = await sql<{ id: number }>`
-        insert into object_nodes (node, run, attempt, address, lease_ms, beats, leaves, has_ended)
-        values (${node}, ${run}, ${attempt}, ${this.#address}, ${leaseMs}, 0, 0, 0) returning id`.execute(
-        trx,
-      );
+        insert into object_nodes (id, node, run, attempt, address, lease_ms, beats, leaves, has_ended)
+        overriding system value
+        values (${newLease()}, ${node}, ${run}, ${attempt}, ${this.#address}, ${leaseMs}, 0, 0, 0)
+        returning id`.execute(trx);
       return rows[0]!.id;
     });
   }

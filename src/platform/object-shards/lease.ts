@@ -11,6 +11,9 @@ export interface TakenShard {
 }
 type Term = Pick<TakenShard, "shard" | "term">;
 
+/** The right of this node to write what belongs to a shard. Statements compare it with the database. */
+export type ShardRight = Term & { lease: number };
+
 /** All leases that have not ended, and the owners of shards. */
 export interface LeaseView {
   nodes: readonly { id: number; address: string; leaseMs: number; beats: number; isLeaving: boolean }[];
@@ -20,8 +23,8 @@ export interface LeaseView {
 /** The leases of all nodes, in the database. */
 export interface LeaseStore {
   /**
-   * Begins a lease, and ends those that this node had before. Returns its number, higher than all others. `attempt` grows;
-   * an attempt that arrives after a later one fails.
+   * Begins a lease, and ends those that this node had before. Returns its number, which no other lease ever has. `attempt`
+   * grows; an attempt that arrives after a later one fails.
    */
   begin(leaseMs: number, attempt: number): Promise<number>;
   /** Renews a lease. Undefined if it has ended. */
@@ -69,7 +72,7 @@ export interface LeaseTimes {
   beatMs: number;
 }
 
-/** The times of a lease, of which a node tells the others only the length. */
+/** The times of a lease, of which the others get only the length. */
 export const leaseTimes = (leaseMs: number): LeaseTimes => ({
   leaseMs,
   marginMs: leaseMs / 5,
@@ -78,7 +81,7 @@ export const leaseTimes = (leaseMs: number): LeaseTimes => ({
 
 type Seen = Map<number, { beats: number; since: number }>;
 
-interface Held {
+interface HeldLease {
   id: number;
   /** Until then no other node can have ended the lease. */
   deadline: number;
@@ -86,6 +89,8 @@ interface Held {
   readonly shards: Map<number, number>;
   /** Shards that were taken, and are not ready. */
   readonly taken: Map<number, TakenShard>;
+  /** The terms of shards whose objects end, and store what the database does not know yet. */
+  readonly ending: Map<number, number>;
 }
 
 /**
@@ -99,7 +104,7 @@ export class ShardLease {
   readonly #clock: LeaseClock;
   readonly #times: LeaseTimes;
   readonly #failed: (error: unknown) => void;
-  #held: Held | undefined;
+  #held: HeldLease | undefined;
   #killing: Promise<void> = Promise.resolve();
   #stopTimer: (() => void) | undefined;
   #beating: Promise<void> | undefined;
@@ -111,6 +116,8 @@ export class ShardLease {
   #isLeaving = false;
   #attempts = 0;
   #givingBack: Promise<void> | undefined;
+  /** Shards that were made ready here since the start. */
+  takenOver = 0;
   readonly #listeners = new Set<() => void>();
 
   constructor(
@@ -133,7 +140,7 @@ export class ShardLease {
     return this.#held?.id;
   }
 
-  #check(held: Held): void {
+  #check(held: HeldLease): void {
     if (this.#clock.now() >= held.deadline) this.#lose(held);
   }
 
@@ -142,8 +149,23 @@ export class ShardLease {
     return this.#held?.shards.has(shardOf(namespace)) === true && this.current !== undefined;
   }
 
+  /** The right to write what belongs to a namespace, also while its shard is being taken or given back; undefined for none. */
+  rightTo(namespace: string): ShardRight | undefined {
+    const shard = shardOf(namespace);
+    const held = this.#held;
+    const term = held?.shards.get(shard) ?? held?.taken.get(shard)?.term ?? held?.ending.get(shard);
+    const lease = this.current;
+    return term === undefined || lease === undefined ? undefined : { lease, shard, term };
+  }
+
   get shards(): readonly number[] {
     return this.current === undefined ? [] : [...this.#held!.shards.keys()];
+  }
+
+  /** Time since the last renewal that was answered was sent; undefined without a lease. */
+  get renewedMsAgo(): number | undefined {
+    const { leaseMs, marginMs } = this.#times;
+    return this.#held && this.#clock.now() - (this.#held.deadline - leaseMs + marginMs);
   }
 
   /** Where the owner of a namespace is, as far as is known; undefined for none, or this node. */
@@ -168,13 +190,13 @@ export class ShardLease {
       const again = (): void => {
         if (this.#stopTimer !== undefined) this.#stopTimer = this.#clock.after(this.#times.beatMs, next);
       };
-      unawaited(this.look().finally(again));
+      unawaited(this.renew().finally(again));
     };
     this.#stopTimer = this.#clock.after(0, next);
   }
 
   /** Renews the lease, and begins to take or release shards. */
-  async look(): Promise<void> {
+  async renew(): Promise<void> {
     this.#beating ??= this.#beat()
       .catch((error: unknown) => this.#failed(error))
       .finally(() => (this.#beating = undefined));
@@ -228,18 +250,27 @@ export class ShardLease {
       .finally(() => (this.#working = undefined));
   }
 
-  async #begin(): Promise<Held | undefined> {
-    await this.#killing;
+  async #begin(): Promise<HeldLease | undefined> {
+    await this.#killing.catch((error: unknown) => {
+      this.#kill(); // the next attempt to begin waits for it
+      throw error;
+    });
     if (this.#isLeaving) return undefined;
     const sent = this.#clock.now();
     const id = await this.#store.begin(this.#times.leaseMs, ++this.#attempts);
-    const held: Held = { id, deadline: -Infinity, shards: new Map(), taken: new Map() };
+    const held: HeldLease = {
+      id,
+      deadline: -Infinity,
+      shards: new Map(),
+      taken: new Map(),
+      ending: new Map(),
+    };
     this.#held = held;
     this.#extend(held, sent);
     return this.current === id ? held : undefined;
   }
 
-  #extend(held: Held, sent: number): void {
+  #extend(held: HeldLease, sent: number): void {
     const { leaseMs, marginMs } = this.#times;
     held.deadline = Math.max(held.deadline, sent + leaseMs - marginMs);
     this.#stopDeadline?.();
@@ -248,16 +279,21 @@ export class ShardLease {
   }
 
   /** The lease may have ended: nothing may run any more, and nothing that is on its way may leave. */
-  #lose(held: Held): void {
+  #lose(held: HeldLease): void {
     if (this.#held !== held) return;
     this.#held = undefined;
     this.#view = { ...this.#view, nodes: this.#view.nodes.filter(({ id }) => id !== held.id) };
     this.#stopDeadline?.();
-    this.#killing = this.#holder.kill();
+    this.#kill();
     this.#notify();
   }
 
-  async #work(held: Held, view: LeaseView): Promise<void> {
+  #kill(): void {
+    this.#killing = this.#holder.kill();
+    unawaited(this.#killing.catch(() => {})); // no lease begins before it succeeds
+  }
+
+  async #work(held: HeldLease, view: LeaseView): Promise<void> {
     await this.#endLost(held, view);
     if (this.current !== held.id) return;
     await this.#holder.prepare();
@@ -277,7 +313,7 @@ export class ShardLease {
   }
 
   /** Ends leases of other nodes that were not renewed for too long. */
-  async #endLost(held: Held, { nodes }: LeaseView): Promise<void> {
+  async #endLost(held: HeldLease, { nodes }: LeaseView): Promise<void> {
     const now = this.#clock.now();
     const seen: Seen = new Map();
     for (const { id, beats, leaseMs } of nodes) {
@@ -291,14 +327,14 @@ export class ShardLease {
   }
 
   /** Frees shards that it took without hearing of it. */
-  async #releaseLost(held: Held, { owners }: LeaseView): Promise<void> {
+  async #releaseLost(held: HeldLease, { owners }: LeaseView): Promise<void> {
     const lost = [...owners].flatMap(([shard, { owner, term }]) =>
       owner === held.id && !held.shards.has(shard) && !held.taken.has(shard) ? [{ shard, term }] : [],
     );
     if (lost.length > 0) await this.#store.release(held.id, lost);
   }
 
-  async #adopt(held: Held): Promise<void> {
+  async #adopt(held: HeldLease): Promise<void> {
     const taken = [...held.taken.values()];
     if (taken.length === 0 || this.current !== held.id) return;
     await this.#holder.adopt(taken, held.id);
@@ -309,20 +345,22 @@ export class ShardLease {
       held.taken.delete(shard);
       held.shards.set(shard, term);
     }
+    this.takenOver += taken.length;
     const own = taken.map(({ shard, term }) => [shard, { owner: held.id, term }] as const);
     this.#view = { nodes: this.#view.nodes, owners: new Map([...this.#view.owners, ...own]) };
     this.#notify();
   }
 
-  async #release(held: Held, shards: readonly number[]): Promise<void> {
+  async #release(held: HeldLease, shards: readonly number[]): Promise<void> {
     if (shards.length === 0) return;
     const terms = shards.map((shard) => ({
       shard,
       term: held.shards.get(shard) ?? held.taken.get(shard)!.term,
     }));
-    for (const shard of shards) {
+    for (const { shard, term } of terms) {
       held.shards.delete(shard);
       held.taken.delete(shard);
+      held.ending.set(shard, term);
     }
     this.#notify();
     try {
@@ -330,6 +368,8 @@ export class ShardLease {
     } catch (error) {
       for (const each of terms) held.taken.set(each.shard, { ...each, last: held.id });
       throw error;
+    } finally {
+      for (const shard of shards) held.ending.delete(shard);
     }
     if (this.current === held.id) await this.#store.release(held.id, terms);
   }
@@ -341,7 +381,7 @@ export class ShardLease {
 
 /** Whether the database, after a failover, does not know that shards are this lease's, which it had before the beat and has now. */
 const isForgotten = (
-  { id, shards }: Held,
+  { id, shards }: HeldLease,
   before: ReadonlyMap<number, number>,
   { owners }: LeaseView,
 ): boolean =>

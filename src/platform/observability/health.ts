@@ -41,11 +41,11 @@ export class NodeHealth implements Health {
 
   async faults(): Promise<string[]> {
     if (this.phase !== "serving") return [this.phase];
-    const ready = await Promise.all([...this.#parts].map(([name, part]) => this.#look(name, part)));
+    const ready = await Promise.all([...this.#parts].map(([name, part]) => this.#check(name, part)));
     return [...this.#parts.keys()].filter((_, index) => !ready[index]);
   }
 
-  #look(name: string, part: Part): Promise<boolean> {
+  #check(name: string, part: Part): Promise<boolean> {
     part.checking ??= part
       .check()
       .then(

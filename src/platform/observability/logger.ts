@@ -1,12 +1,14 @@
-import { pino, destination, type Logger } from "pino";
+import { pino, type Logger } from "pino";
+import { LogWriter } from "./log-writer.ts";
+
+/** One for all loggers of the process: their lines stay in order, and each writer listens for the exit. */
+let standardError: LogWriter | undefined;
 
 /**
  * Structured logs on standard error, one JSON object for each line. Standard output is reserved for the
  * command's result.
  */
 export function createLogger(level: string): Logger {
-  const output = destination({ fd: 2, sync: false, minLength: 0 });
-  output.on("error", () => {}); // a full disk, or a closed reader: serving continues without a log
   return pino(
     {
       level,
@@ -15,6 +17,6 @@ export function createLogger(level: string): Logger {
       formatters: { level: (label) => ({ level: label }) },
       redact: ["headers.authorization", "headers.cookie", 'headers["x-auth-key"]'],
     },
-    output,
+    (standardError ??= new LogWriter(2)),
   );
 }

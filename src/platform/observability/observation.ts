@@ -16,7 +16,7 @@ export type Observe = (observation: Observation) => void;
 export const leftOut = new WeakSet<object>();
 
 /** Calls `observe` when the response has closed. `zone` is called then, too. */
-export function observeAnswer(
+export function observeResponse(
   response: ServerResponse,
   request: { method?: string | undefined; httpVersion: string },
   observe: Observe,

@@ -57,7 +57,7 @@ const forwarding =
   async (incoming, response) =>
     edge.forward("work", { given }, { url: new URL("http://host/path?q"), request: incoming, response });
 
-interface Answer {
+interface ReceivedResponse {
   status: number;
   headers: Record<string, unknown>;
   body: string;
@@ -68,7 +68,7 @@ const ask = (
   method: string,
   body?: Buffer,
   headers: Record<string, string> = {},
-): Promise<Answer> =>
+): Promise<ReceivedResponse> =>
   new Promise((resolve, reject) => {
     const options = { port, host: "127.0.0.1", method, headers, agent: false, maxHeaderSize: 1024 * 1024 };
     const asked = request(options, (response) => {
@@ -238,4 +238,18 @@ it("an answer to a question is JSON", async () => {
   );
   expect(await pair.edge.ask("sum", { a: 1 })).toEqual({ b: 2 });
   await expect(pair.edge.ask("unknown", {})).rejects.toBeInstanceOf(FailedCall);
+});
+
+it("a call that is ended while its connection is made ends then", async () => {
+  const { edge, main } = await startPair();
+  main.serve("work", async () => new Promise<never>(() => {}));
+  const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
+  const joining = { headers: [], socket: socket as Socket, head: Buffer.alloc(0) };
+  const ending = new AbortController();
+  const joined = edge.join("work", {}, joining, main.path, ending.signal);
+  const answer = edge.ask("work", {}, main.path, ending.signal);
+  const lost = new Error("lost");
+  ending.abort(lost);
+  await expect(joined).rejects.toBe(lost); // so that its caller ends the connection
+  await expect(answer).rejects.toThrow("socket hang up");
 });

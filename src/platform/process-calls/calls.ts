@@ -16,7 +16,7 @@ import { isBusyOrAbsent } from "../processes/protocol.ts";
 import { unixTransport, type CallTransport } from "./transport.ts";
 
 const againMs = 100;
-const answerBytesMax = 16 * 1024 * 1024;
+const responseBytesMax = 16 * 1024 * 1024;
 
 /** Response headers that belong to the connection between the processes. */
 const ofConnection: ReadonlySet<string> = new Set(["connection", "keep-alive", "transfer-encoding"]);
@@ -132,7 +132,7 @@ export class ProcessCalls {
     }
   }
 
-  /** Lets another process take over an upgrade. Rejects only if that process cannot be reached. */
+  /** Lets another process take over an upgrade. Rejects only if that process cannot be reached before `signal`. */
   async upgrade(
     name: string,
     details: unknown,
@@ -144,7 +144,10 @@ export class ProcessCalls {
     await this.join(name, details, { url: url.href, headers: request.rawHeaders, socket, head }, to, signal);
   }
 
-  /** Connects a connection to one to another process. Rejects only if that process cannot be reached. */
+  /**
+   * Connects a connection to one to another process. Rejects only if that process cannot be reached before `signal`; the
+   * connection is then as it was.
+   */
   async join(
     name: string,
     details: unknown,
@@ -157,6 +160,7 @@ export class ProcessCalls {
     const other = await this.#whenThere(() => this.#transport.connect(to));
     if (socket.destroyed || signal?.aborted === true) {
       other.destroy(); // nothing else would end it later
+      signal?.throwIfAborted();
       return;
     }
     const lines = ["GET / HTTP/1.1", "host: process", "connection: Upgrade", "upgrade: websocket"];
@@ -190,7 +194,7 @@ export class ProcessCalls {
     const chunks: Buffer[] = [];
     let length = 0;
     for await (const chunk of answer as AsyncIterable<Buffer>) {
-      if ((length += chunk.length) > answerBytesMax)
+      if ((length += chunk.length) > responseBytesMax)
         throw new Error(`The answer to the call ${name} is too long`);
       chunks.push(chunk);
     }
@@ -212,6 +216,7 @@ export class ProcessCalls {
     };
     signal?.addEventListener("abort", leave);
     call.once("close", () => signal?.removeEventListener("abort", leave));
+    if (signal?.aborted === true) leave(); // while it was being connected
     const answered = answerTo(call);
     call.end();
     const answer = await answered;

@@ -5,30 +5,58 @@ import { listenAt } from "../listen/listen.ts";
 import type { Change } from "../storage/storage.ts";
 import { unawaited } from "../util/uncaught.ts";
 import { machineMs } from "./machine-clock.ts";
-import { ProcessNotes } from "./notes.ts";
+import { MessageBus } from "./message-bus.ts";
 import {
   beatMs,
-  Conversation,
+  messageLine,
+  MessageConnection,
   silenceMsMax,
   type EdgeMetrics,
   type FromEdge,
   type FromMain,
-  type Note,
+  type BusMessage,
 } from "./protocol.ts";
 
-type Order = FromMain extends infer M ? (M extends FromMain ? Omit<M, "n" | "at"> : never) : never;
+type Command = FromMain extends infer M ? (M extends FromMain ? Omit<M, "n" | "at"> : never) : never;
 
 interface Pending {
-  do: Order["do"];
+  do: Command["do"];
   sentMs: number;
   /** Whether a change, or another promise of main, waits for the answer. */
   isAwaited: boolean;
   resolve: (answer: { metrics?: EdgeMetrics } | undefined) => void;
 }
 
+let lastNumber = 0;
+
+/** A numbered command. It is encoded once for all edge processes that get it with the same `at`, which most do. */
+class NumberedCommand {
+  readonly n = ++lastNumber;
+  readonly sentMs = machineMs();
+  readonly #command: Command;
+  #at: number | undefined;
+  #line = "";
+
+  constructor(command: Command) {
+    this.#command = command;
+  }
+
+  get do(): Command["do"] {
+    return this.#command.do;
+  }
+
+  line(at: number): string {
+    if (at !== this.#at) {
+      this.#line = messageLine({ ...this.#command, n: this.n, at });
+      this.#at = at;
+    }
+    return this.#line;
+  }
+}
+
 /** An edge process, as main sees it. */
 class Member {
-  readonly conversation: Conversation<FromEdge, FromMain>;
+  readonly connection: MessageConnection<FromEdge, FromMain>;
   readonly pending = new Map<number, Pending>();
   id = 0;
   hasServed = false;
@@ -39,20 +67,18 @@ class Member {
   beatAtMs = -Infinity;
   /** From when on its answers are overdue after two seconds. */
   patientMs = -Infinity;
-  #n = 0;
 
-  constructor(socket: Socket, heard: (message: FromEdge) => void) {
-    this.conversation = new Conversation(socket, heard);
+  constructor(socket: Socket, onMessage: (message: FromEdge) => void) {
+    this.connection = new MessageConnection(socket, onMessage);
   }
 
   /** Resolves with the answer, or with undefined when the process has left. */
-  order(order: Order): Promise<{ metrics?: EdgeMetrics } | undefined> {
-    const n = ++this.#n;
-    const sentMs = machineMs();
+  request(command: NumberedCommand): Promise<{ metrics?: EdgeMetrics } | undefined> {
+    const { n, sentMs } = command;
     const at = this.#trustedMs(sentMs);
     return new Promise((resolve) => {
-      this.pending.set(n, { do: order.do, sentMs, isAwaited: this.isServing, resolve });
-      this.conversation.send({ ...order, n, at });
+      this.pending.set(n, { do: command.do, sentMs, isAwaited: this.isServing, resolve });
+      this.connection.sendLine(command.line(at));
     });
   }
 
@@ -91,8 +117,8 @@ class Member {
   }
 
   /** The same, without waiting for the answer. A process that does not answer counts as stalled nevertheless. */
-  tell(order: Order): void {
-    unawaited(this.order(order));
+  send(command: Command): void {
+    unawaited(this.request(new NumberedCommand(command)));
   }
 
   gone(): void {
@@ -113,7 +139,7 @@ export interface FleetOptions {
   dnsAddress: () => string;
   /** Called with the id of an edge process that does not answer, after it was removed from the fleet. */
   onStalled: (id: number) => void;
-  notes?: ProcessNotes;
+  bus?: MessageBus;
 }
 
 /** The edge processes of this main process. */
@@ -123,7 +149,7 @@ export class Fleet {
   /** Edge processes that connected before `listen`. */
   readonly #early = new Set<Member>();
   readonly #server: Server;
-  readonly #notes: ProcessNotes;
+  readonly #bus: MessageBus;
   #opened: Promise<void> | undefined;
   #openedMs = 0;
   #settled: Promise<void> | undefined;
@@ -137,8 +163,11 @@ export class Fleet {
     this.#options = options;
     this.#left = options.serving;
     this.#server = createServer((socket) => this.#accept(socket));
-    this.#notes = options.notes ?? new ProcessNotes();
-    this.#notes.line = { send: async (note) => this.#all({ do: "note", ...note }), waitingBytes: () => 0 };
+    this.#bus = options.bus ?? new MessageBus();
+    this.#bus.link = {
+      send: async (message) => this.#all({ do: "note", ...message }),
+      waitingBytes: () => 0,
+    };
   }
 
   /** Edge processes that serve visitors. */
@@ -154,7 +183,7 @@ export class Fleet {
   /** Lets edge processes join. */
   async listen(): Promise<void> {
     await (this.#opened ??= this.#open());
-    // Edge processes of an earlier main process may use the data of that time until they hear from this one.
+    // Edge processes of an earlier main process may use the data of that time until they receive a message from this one.
     const rejoined = new Promise<void>((resolve) => (this.#rejoined = resolve));
     this.#settled = this.#left === 0 ? Promise.resolve() : Promise.race([rejoined, this.#silence()]);
     this.#lastTickMs = performance.now();
@@ -177,7 +206,7 @@ export class Fleet {
   }
 
   /** Resolves when the changes are in effect in every edge process that serves. */
-  async tell(changes: readonly Change[]): Promise<void> {
+  async broadcast(changes: readonly Change[]): Promise<void> {
     await this.#all({ do: "change", changes });
   }
 
@@ -192,7 +221,10 @@ export class Fleet {
   /** The metrics of each edge process that answers within two seconds. */
   async metrics(): Promise<EdgeMetrics[]> {
     const asked = [...this.#members].map(async (member) =>
-      Promise.race([member.order({ do: "metrics" }), delay(silenceMsMax, undefined, { ref: false })]),
+      Promise.race([
+        member.request(new NumberedCommand({ do: "metrics" })),
+        delay(silenceMsMax, undefined, { ref: false }),
+      ]),
     );
     return (await Promise.all(asked)).flatMap((answer) =>
       answer?.metrics === undefined ? [] : [answer.metrics],
@@ -202,17 +234,19 @@ export class Fleet {
   close(): void {
     clearInterval(this.#timer);
     this.#server.close();
-    for (const { conversation } of [...this.#members, ...this.#early]) conversation.end();
+    for (const { connection } of [...this.#members, ...this.#early]) connection.end();
   }
 
-  async #all(order: Order): Promise<void> {
+  async #all(command: Command): Promise<void> {
     await (this.#settled ?? this.#forgotten());
-    const asked = [...this.#members].map(async (member) => {
-      const done = member.order(order);
+    const numbered = new NumberedCommand(command);
+    const awaited: Promise<unknown>[] = [];
+    for (const member of this.#members) {
+      const done = member.request(numbered);
       // A process that is still loading serves no requests. It applies the order before it serves.
-      if (member.isServing) await done;
-    });
-    await Promise.all(asked);
+      if (member.isServing) awaited.push(done);
+    }
+    await Promise.all(awaited);
   }
 
   /**
@@ -228,15 +262,15 @@ export class Fleet {
   }
 
   #accept(socket: Socket): void {
-    const member = new Member(socket, (message) => this.#hear(message, member));
-    member.conversation.onEnd(() => {
+    const member = new Member(socket, (message) => this.#receive(message, member));
+    member.connection.onEnd(() => {
       this.#members.delete(member);
       this.#early.delete(member);
       member.gone();
     });
   }
 
-  #hear(message: FromEdge, member: Member): void {
+  #receive(message: FromEdge, member: Member): void {
     switch (message.say) {
       case "hello":
         member.id = message.id;
@@ -248,7 +282,7 @@ export class Fleet {
         member.isReady = true;
         member.isServing = true;
         member.patientMs = machineMs();
-        member.tell({ do: "serve" });
+        member.send({ do: "serve" });
         if (member.hasServed) this.#left -= 1;
         if (this.#left <= 0) this.#rejoined?.();
         for (const resolve of this.#joining.splice(0)) resolve();
@@ -257,7 +291,7 @@ export class Fleet {
         this.#beat(member);
         return;
       case "note":
-        unawaited(this.#takeNote({ topic: message.topic, value: message.value }, member));
+        unawaited(this.#deliver({ topic: message.topic, value: message.value }, member));
         return;
       case "done":
         this.#done(message, member);
@@ -275,19 +309,19 @@ export class Fleet {
 
   #welcome(member: Member): void {
     this.#members.add(member);
-    member.tell({ do: "join", dns: this.#options.dnsAddress() });
-    for (const note of this.#notes.joinersNotes()) member.tell({ do: "note", ...note });
+    member.send({ do: "join", dns: this.#options.dnsAddress() });
+    for (const message of this.#bus.messagesForJoiners()) member.send({ do: "note", ...message });
   }
 
-  async #takeNote(note: Note, from: Member): Promise<void> {
-    await this.#notes.take(note, () => {
-      for (const member of this.#members) if (member !== from) member.tell({ do: "note", ...note });
+  async #deliver(message: BusMessage, from: Member): Promise<void> {
+    await this.#bus.deliver(message, () => {
+      for (const member of this.#members) if (member !== from) member.send({ do: "note", ...message });
     });
   }
 
   #beat(member: Member): void {
     member.beatAtMs = performance.now();
-    member.tell({ do: "beat", lagSeconds: this.#options.lagSeconds() });
+    member.send({ do: "beat", lagSeconds: this.#options.lagSeconds() });
   }
 
   #tick(): void {
@@ -313,7 +347,7 @@ export class Fleet {
 
   #takeOut(member: Member): void {
     this.#members.delete(member);
-    member.conversation.end();
+    member.connection.end();
     member.gone();
     this.#options.onStalled(member.id);
   }

@@ -10,7 +10,7 @@ import { endsWithin } from "../util/ends-within.ts";
 import { Fleet } from "./fleet.ts";
 import { machineMs } from "./machine-clock.ts";
 import { MainChannel } from "./main-channel.ts";
-import { connectTo, Conversation, type FromEdge, type FromMain } from "./protocol.ts";
+import { connectTo, MessageConnection, type FromEdge, type FromMain } from "./protocol.ts";
 
 const logger = pino({ enabled: false });
 const change = { kind: "zone", id: "a" } as const;
@@ -44,50 +44,50 @@ async function startFleet(path: string, serving = 0): Promise<Fleet> {
 }
 
 /** The channel of an edge process that joins, and the changes that it gets. */
-function newChannel(path: string, reload = async () => {}): { channel: MainChannel; heard: string[] } {
+function newChannel(path: string, reload = async () => {}): { channel: MainChannel; received: string[] } {
   const channel = new MainChannel(path, 1, logger);
-  const heard: string[] = [];
+  const received: string[] = [];
   const listeners = new ChangeListeners();
   listeners.add(
-    async () => void heard.push("change"),
+    async () => void received.push("change"),
     async () => {
       await reload();
-      return () => void heard.push("reload");
+      return () => void received.push("reload");
     },
   );
-  channel.tell(listeners);
+  channel.subscribe(listeners);
   onTestFinished(() => channel.stop());
-  return { channel, heard };
+  return { channel, received };
 }
 
 it("a main process that does not listen yet acknowledges a change once edge processes ask before they serve", async () => {
-  const told = newFleet(newPath(), 1).tell([change]);
-  expect(await endsWithin(500, told)).toBe(false);
-  await told;
+  const broadcast = newFleet(newPath(), 1).broadcast([change]);
+  expect(await endsWithin(500, broadcast)).toBe(false);
+  await broadcast;
 });
 
 describe("an edge process", () => {
   it("reads everything again if another main process starts while it loads", async () => {
     const path = newPath();
     const first = await startFleet(path);
-    const { channel, heard } = newChannel(path);
+    const { channel, received } = newChannel(path);
     await channel.join();
     first.close();
     const second = await startFleet(path);
-    await second.tell([change]); // no process has joined, so none hears of it
+    await second.broadcast([change]); // no process has joined, so none receives it
     await channel.caughtUp();
-    expect(heard).toEqual(["reload"]);
-    await second.tell([change]);
-    expect(heard).toEqual(["reload", "change"]);
+    expect(received).toEqual(["reload"]);
+    await second.broadcast([change]);
+    expect(received).toEqual(["reload", "change"]);
   });
 
   it("asks a silent main process once for all requests that wait", async () => {
     const path = newPath();
     let asked = 0;
-    let main: Conversation<FromEdge, FromMain> | undefined;
+    let main: MessageConnection<FromEdge, FromMain> | undefined;
     const oldMs = machineMs() - 10_000;
     const server = createServer((socket: Socket) => {
-      main = new Conversation(socket, ({ say }) => {
+      main = new MessageConnection(socket, ({ say }) => {
         if (say === "hello") main!.send({ do: "join", dns: "", n: 1, at: oldMs });
         if (say === "ready") main!.send({ do: "serve", n: 2, at: oldMs });
         if (say === "ask") asked++;
@@ -110,21 +110,21 @@ describe("an edge process", () => {
     const path = newPath();
     const fleet = await startFleet(path);
     const { promise: isRead, resolve: read } = Promise.withResolvers<void>();
-    const { channel, heard } = newChannel(path, async () => isRead);
+    const { channel, received } = newChannel(path, async () => isRead);
     await channel.join();
     await Promise.all([channel.caughtUp(), fleet.serves(1)]);
     await fleet.reload();
     await delay(200);
     expect(channel.isCurrent).toBe(true);
     expect(channel.lagSeconds).toBeGreaterThan(2);
-    await fleet.tell([change]);
-    expect([channel.isCurrent, heard]).toEqual([false, []]);
-    await fleet.tell([change]); // its answer is not awaited
+    await fleet.broadcast([change]);
+    expect([channel.isCurrent, received]).toEqual([false, []]);
+    await fleet.broadcast([change]); // its answer is not awaited
     const current = channel.becomesCurrent();
     expect(await endsWithin(600, current)).toBe(false);
     read();
     expect(await current).toBe(true);
-    expect(heard).toEqual(["reload", "change", "change"]);
+    expect(received).toEqual(["reload", "change", "change"]);
     expect([fleet.serving, stalled]).toEqual([1, []]);
   });
 
@@ -143,17 +143,17 @@ describe("a new main process", () => {
   it("that does not listen yet acknowledges a change once earlier edge processes no longer trust their data", async () => {
     const path = newPath();
     const first = await startFleet(path);
-    const { channel, heard } = newChannel(path);
+    const { channel, received } = newChannel(path);
     await channel.join();
     await Promise.all([channel.caughtUp(), first.serves(1)]);
     first.close();
     const second = newFleet(path, 1);
-    await second.tell([change]);
+    await second.broadcast([change]);
     expect(channel.isCurrent).toBe(false);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     await second.listen();
     expect(await channel.becomesCurrent()).toBe(true);
-    expect(heard).toEqual(["reload"]);
+    expect(received).toEqual(["reload"]);
   });
 
   it("delays its first change until earlier edge processes have rejoined, and does not wait for new ones", async () => {
@@ -162,9 +162,9 @@ describe("a new main process", () => {
     const { channel } = newChannel(path);
     await channel.join();
     await Promise.all([channel.caughtUp(), fleet.serves(1)]);
-    const told = fleet.tell([change]);
-    expect(await endsWithin(300, told)).toBe(false);
-    const old: Conversation<FromMain, FromEdge> = new Conversation(
+    const broadcast = fleet.broadcast([change]);
+    expect(await endsWithin(300, broadcast)).toBe(false);
+    const old: MessageConnection<FromMain, FromEdge> = new MessageConnection(
       await connectTo(path),
       ({ n, do: order }) => {
         old.send({ say: "done", n });
@@ -172,7 +172,7 @@ describe("a new main process", () => {
       },
     );
     old.send({ say: "hello", id: 2, hasServed: true });
-    expect(await endsWithin(1000, told)).toBe(true);
+    expect(await endsWithin(1000, broadcast)).toBe(true);
     old.end();
   });
 });

@@ -5,10 +5,10 @@ import type { ChangeListeners } from "../storage/changes/listeners.ts";
 import { endsWithin } from "../util/ends-within.ts";
 import { unawaited } from "../util/uncaught.ts";
 import { machineMs } from "./machine-clock.ts";
-import type { ProcessNotes } from "./notes.ts";
+import type { MessageBus } from "./message-bus.ts";
 import {
   connectTo,
-  Conversation,
+  MessageConnection,
   isAbsent,
   silenceMsMax,
   type EdgeMetrics,
@@ -30,8 +30,8 @@ export class MainChannel implements ChangeFeed {
   readonly #id: number;
   readonly #logger: Logger;
   #listeners: ChangeListeners | undefined;
-  #notes: ProcessNotes | undefined;
-  #conversation: Conversation<FromMain, FromEdge> | undefined;
+  #bus: MessageBus | undefined;
+  #connection: MessageConnection<FromMain, FromEdge> | undefined;
   /** Messages are handled one after another. */
   #turn: Promise<void> = Promise.resolve();
   readonly #joined = Promise.withResolvers<void>();
@@ -40,7 +40,7 @@ export class MainChannel implements ChangeFeed {
   readonly #serving = Promise.withResolvers<void>();
   /** Whether this process has ever served visitors. */
   #hasServed = false;
-  /** Whether main waits for this process's answers, in the current conversation. */
+  /** Whether main waits for this process's answers, over the current connection. */
   #isServing = false;
   #isStopped = false;
   /** The latest `at` of main's messages: changes up to it are in effect here, or main waits for this process. */
@@ -61,12 +61,12 @@ export class MainChannel implements ChangeFeed {
     this.#logger = logger;
   }
 
-  /** Connects the notes of this process with those of main. */
-  carry(notes: ProcessNotes): void {
-    this.#notes = notes;
-    notes.line = {
-      send: async (note) => this.#conversation?.send({ say: "note", ...note }),
-      waitingBytes: () => this.#conversation?.unreadBytes ?? 0,
+  /** Connects the bus of this process with that of main. */
+  connect(bus: MessageBus): void {
+    this.#bus = bus;
+    bus.link = {
+      send: async (message) => this.#connection?.send({ say: "note", ...message }),
+      waitingBytes: () => this.#connection?.unreadBytes ?? 0,
     };
   }
 
@@ -76,8 +76,7 @@ export class MainChannel implements ChangeFeed {
     await this.#joined.promise;
   }
 
-  /** Sets the listeners for changes. */
-  tell(listeners: ChangeListeners): void {
+  subscribe(listeners: ChangeListeners): void {
     this.#listeners = listeners;
   }
 
@@ -98,16 +97,16 @@ export class MainChannel implements ChangeFeed {
     while (!this.isCurrent) {
       const leftMs = endMs - performance.now();
       if (leftMs <= 0) return false;
-      await endsWithin(leftMs, this.#asked());
+      await endsWithin(leftMs, this.#ask());
     }
     return true;
   }
 
   /** Asks main once for all waiting requests, because many may wait after main has stalled. */
-  async #asked(): Promise<void> {
+  async #ask(): Promise<void> {
     if (this.#nextContact === undefined) {
       this.#nextContact = Promise.withResolvers();
-      this.#conversation?.send({ say: "ask" });
+      this.#connection?.send({ say: "ask" });
     }
     await this.#nextContact.promise;
   }
@@ -122,7 +121,7 @@ export class MainChannel implements ChangeFeed {
 
   stop(): void {
     this.#isStopped = true;
-    this.#conversation?.end();
+    this.#connection?.end();
   }
 
   async #stayConnected(): Promise<void> {
@@ -131,14 +130,14 @@ export class MainChannel implements ChangeFeed {
       try {
         const socket = await connectTo(this.#path);
         await new Promise<void>((resolve) => {
-          const conversation = new Conversation<FromMain, FromEdge>(socket, (message) =>
-            this.#hear(message, conversation),
+          const connection = new MessageConnection<FromMain, FromEdge>(socket, (message) =>
+            this.#receive(message, connection),
           );
-          conversation.onEnd(resolve);
-          this.#conversation = conversation;
-          conversation.send({ say: "hello", id: this.#id, hasServed: this.#hasServed });
+          connection.onEnd(resolve);
+          this.#connection = connection;
+          connection.send({ say: "hello", id: this.#id, hasServed: this.#hasServed });
         });
-        this.#conversation = undefined;
+        this.#connection = undefined;
         this.#isServing = false;
       } catch (error) {
         // Without a main process, nothing can change.
@@ -148,9 +147,9 @@ export class MainChannel implements ChangeFeed {
     }
   }
 
-  #hear(message: FromMain, conversation: Conversation<FromMain, FromEdge>): void {
+  #receive(message: FromMain, connection: MessageConnection<FromMain, FromEdge>): void {
     const take = async (): Promise<void> => {
-      if (this.#conversation !== conversation) return;
+      if (this.#connection !== connection) return;
       try {
         await this.#handle(message);
       } catch (error) {
@@ -159,15 +158,15 @@ export class MainChannel implements ChangeFeed {
           { err: error },
           "a change could not be applied; this process reads everything again",
         );
-        conversation.end();
+        connection.end();
         return;
       }
-      conversation.send({ say: "done", n: message.n });
-      if (message.do === "join") conversation.send({ say: "ready" });
+      connection.send({ say: "done", n: message.n });
+      if (message.do === "join") connection.send({ say: "ready" });
     };
     // Before `serve`, main would not wait for an answer to the next change.
-    if (this.#isServing && this.#conversation === conversation) this.#noteContact(message.at);
-    if (message.do === "metrics") unawaited(this.#tellMetrics(message.n, conversation));
+    if (this.#isServing && this.#connection === connection) this.#noteContact(message.at);
+    if (message.do === "metrics") unawaited(this.#sendMetrics(message.n, connection));
     // Main knows what is done here, so this needs no turn.
     else if (message.do === "beat") unawaited(take());
     else this.#turn = this.#turn.then(take);
@@ -181,7 +180,7 @@ export class MainChannel implements ChangeFeed {
         this.#hasJoined = true;
         this.#joined.resolve();
         await this.#loaded.promise;
-        // Changes between two conversations were missed, also while the data was loaded.
+        // Changes between two connections were missed, also while the data was loaded.
         if (isAgain) await this.#listeners!.reload();
         return;
       }
@@ -197,7 +196,7 @@ export class MainChannel implements ChangeFeed {
         this.#reloadsSinceMs = machineMs();
         return this.#listeners!.reload().finally(() => (this.#reloadsSinceMs = undefined));
       case "note":
-        return this.#notes?.take(message);
+        return this.#bus?.deliver(message);
       case "beat":
         this.#mainLagSeconds = message.lagSeconds;
         return;
@@ -212,11 +211,11 @@ export class MainChannel implements ChangeFeed {
     this.#nextContact = undefined;
   }
 
-  async #tellMetrics(n: number, conversation: Conversation<FromMain, FromEdge>): Promise<void> {
+  async #sendMetrics(n: number, connection: MessageConnection<FromMain, FromEdge>): Promise<void> {
     const metrics = await this.metrics().catch((error: unknown) => {
       this.#logger.error({ err: error }, "the metrics of this process could not be read");
       return [];
     });
-    conversation.send({ say: "done", n, metrics });
+    connection.send({ say: "done", n, metrics });
   }
 }

@@ -17,23 +17,23 @@ export type FromMain = { n: number; at: number } & (
   | { do: "serve" | "reload" | "metrics" }
   | { do: "beat"; lagSeconds: number }
   | { do: "change"; changes: readonly Change[] }
-  | ({ do: "note" } & Note)
+  | ({ do: "note" } & BusMessage)
 );
 
-/** A message between processes that is not stored, see `ProcessNotes`. */
-export interface Note {
+/** A message between processes that is not stored, see `MessageBus`. */
+export interface BusMessage {
   topic: string;
   value: unknown;
 }
 
 export type FromEdge =
-  /** `hasServed`: the process has served visitors before, in another conversation. */
+  /** `hasServed`: the process has served visitors before, over another connection. */
   | { say: "hello"; id: number; hasServed: boolean }
   /** The process has loaded its configuration and waits for `serve`. */
   | { say: "ready" }
   /** The last message from main is too old to serve requests: the process asks for a new one. */
   | { say: "ask" }
-  | ({ say: "note" } & Note)
+  | ({ say: "note" } & BusMessage)
   | { say: "done"; n: number; metrics?: EdgeMetrics };
 
 /**
@@ -52,11 +52,14 @@ export const callsPath = (folder: string, id: number | "main"): string => join(f
 
 const lineBytesMax = 64 * 1024 * 1024;
 
+/** A message as a line of the protocol. */
+export const messageLine = (message: unknown): string => `${JSON.stringify(message)}\n`;
+
 /** Sends and receives messages. An invalid line ends the connection. */
-export class Conversation<Received, Sent> {
+export class MessageConnection<Received, Sent> {
   readonly #socket: Socket;
 
-  constructor(socket: Socket, heard: (message: Received) => void) {
+  constructor(socket: Socket, onMessage: (message: Received) => void) {
     this.#socket = socket;
     socket.on("error", () => socket.destroy());
     eachLine(socket, lineBytesMax, (line) => {
@@ -67,12 +70,17 @@ export class Conversation<Received, Sent> {
         socket.destroy();
         return;
       }
-      if (!socket.destroyed) heard(message);
+      if (!socket.destroyed) onMessage(message);
     });
   }
 
   send(message: Sent): void {
-    if (!this.#socket.destroyed) this.#socket.write(`${JSON.stringify(message)}\n`);
+    this.sendLine(messageLine(message));
+  }
+
+  /** Sends a message that `messageLine` has encoded. */
+  sendLine(line: string): void {
+    if (!this.#socket.destroyed) this.#socket.write(line);
   }
 
   /** Bytes that the other side has not read yet. */

@@ -34,6 +34,6 @@ export type ToSupervisor =
   | { is: "alive" };
 
 /** Sends a message to the supervisor. Does nothing without one. */
-export const tellSupervisor = (message: ToSupervisor): void => {
+export const notifySupervisor = (message: ToSupervisor): void => {
   if (process.connected) process.send?.(message, undefined, undefined, () => {}); // ignores that the supervisor is ending
 };

@@ -19,7 +19,7 @@ export interface LogFollower {
   /** The file for the times of commits. */
   timesPath: string;
   /** Gets the thread's messages. */
-  heard(message: object): void;
+  onMessage(message: object): void;
 }
 
 /** Runs the thread that copies a database's log into its file (checkpoint.ts), and restarts it if it dies. */
@@ -52,7 +52,7 @@ export class Checkpointer {
   }
 
   /** Sends a message to the thread that follows the log. */
-  tell(message: object): void {
+  post(message: object): void {
     if (this.#worker.threadId >= 0) this.#worker.postMessage(message, []);
   }
 
@@ -72,7 +72,7 @@ export class Checkpointer {
       execArgv: [],
     });
     worker.on("message", (message: unknown) => {
-      if (typeof message === "object" && message !== null) follower?.heard(message);
+      if (typeof message === "object" && message !== null) follower?.onMessage(message);
     });
     worker.on("error", (error) => noteUncaught("exception", error));
     worker.once("exit", () => {

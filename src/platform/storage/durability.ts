@@ -12,7 +12,7 @@ export interface Durability {
   flush(): Promise<void>;
   close(): Promise<void>;
   /** Sends a message to the thread that follows the log, if there is one. */
-  tell?(message: object): void;
+  post?(message: object): void;
   /** Call this after the database is closed. */
   released?(): void;
 }
@@ -79,7 +79,7 @@ export async function walDurability(
       await checkpointer.stop();
       await log.close();
     },
-    tell: (message) => checkpointer.tell(message),
+    post: (message) => checkpointer.post(message),
     released: () => times?.close(),
   };
 }

@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
-import { SqliteAdapter, SqliteDialect, type SqliteDatabase, type SqliteStatement } from "kysely";
+import { SqliteAdapter, SqliteDialect, type Kysely, type SqliteDatabase, type SqliteStatement } from "kysely";
 import { keepingFirstError } from "./dialects.ts";
 
 const statementsMax = 256;
@@ -24,6 +24,20 @@ export function openSqliteReader(path: string): DatabaseSync {
   return new DatabaseSync(path, { readOnly: true, timeout: 5000 });
 }
 
+/** Runs work in a transaction, which is rolled back when the work throws. */
+export function inTransaction<Result>(database: DatabaseSync, work: () => Result): Result {
+  database.exec("begin");
+  try {
+    const result = work();
+    database.exec("commit");
+    return result;
+  } catch (error) {
+    // SQLite has done so itself after some errors, such as that of a full disk.
+    if (database.isTransaction) database.exec("rollback");
+    throw error;
+  }
+}
+
 /** A Kysely dialect over node:sqlite that keeps prepared statements. */
 export function sqliteDialect(database: DatabaseSync): SqliteDialect {
   const statements = new Map<string, SqliteStatement>();
@@ -39,17 +53,37 @@ export function sqliteDialect(database: DatabaseSync): SqliteDialect {
       return statement;
     },
   };
-  return keepingFirstError(new TransactionalDialect({ database: adapter }));
+  return keepingFirstError(new TransactionalDialect(adapter));
+}
+
+/** The connection of a database or transaction with this dialect; undefined with another one. */
+export function connectionOf(db: Pick<Kysely<never>, "getExecutor">): SqliteDatabase | undefined {
+  const { adapter } = db.getExecutor();
+  return adapter instanceof TransactionalAdapter ? adapter.connection : undefined;
 }
 
 /** Lets Kysely migrate in a transaction, which it does not do on SQLite by default. */
 class TransactionalDialect extends SqliteDialect {
+  readonly #connection: SqliteDatabase;
+
+  constructor(connection: SqliteDatabase) {
+    super({ database: connection });
+    this.#connection = connection;
+  }
+
   override createAdapter(): SqliteAdapter {
-    return new TransactionalAdapter();
+    return new TransactionalAdapter(this.#connection);
   }
 }
 
 class TransactionalAdapter extends SqliteAdapter {
+  readonly connection: SqliteDatabase;
+
+  constructor(connection: SqliteDatabase) {
+    super();
+    this.connection = connection;
+  }
+
   override get supportsTransactionalDdl(): boolean {
     return true;
   }

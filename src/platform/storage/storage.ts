@@ -13,10 +13,12 @@ import { refuseUnfinished } from "./backup/claim.ts";
 import { checkTables, explainingDamage, refuseEmptyFile } from "./damage.ts";
 import { lastStatement } from "./changes/last-statement.ts";
 import { currentSpan } from "../tracing/spans/current.ts";
-import { within } from "../tracing/spans/span.ts";
-import { ChangeListeners, type ChangeListener, type Reload } from "./changes/listeners.ts";
-import { migrate } from "./migrations/migrate.ts";
+import { inChildSpan } from "../tracing/spans/span.ts";
+import { ChangeListeners, type ChangeListener, type Reload, type RestoredRows } from "./changes/listeners.ts";
+import { migrate, schemaVersions } from "./migrations/migrate.ts";
+import { createSchema } from "./migrations/new-sqlite.ts";
 import type { ChangeKind, Database } from "./schema.ts";
+import { straight } from "./prepared.ts";
 import { closeDatabase } from "./private-files.ts";
 import { openSqlite, openSqliteReader, sqliteDialect } from "./sqlite.ts";
 import { noWriteHooks, type WriteHooks } from "./under-test/write-hooks.ts";
@@ -24,7 +26,7 @@ import { unawaited } from "../util/uncaught.ts";
 import { witnessing, type Witness } from "./witness.ts";
 
 /**
- * For queries outside a transaction. Never write with it: `Storage.write` tells listeners and waits for the
+ * For queries outside a transaction. Never write with it: `Storage.write` notifies listeners and waits for the
  * disk.
  */
 export type Read = Kysely<Database>;
@@ -73,10 +75,7 @@ export class Storage {
   #writes = 0;
   /** Whether the last write failed because the database was unavailable or its disk full. */
   #refusesWrites = false;
-  /**
-   * Committed changes that some listener failed to handle, for example because it could not read the
-   * database.
-   */
+  /** Committed changes that some listener failed to handle: it could not read the database, for example. */
   #unnotified: Change[] = [];
   /** When the first of these changes was committed, by `performance.now()`. */
   #unnotifiedSinceMs: number | undefined;
@@ -132,11 +131,11 @@ export class Storage {
     const changes: Change[] = [];
     const witnessed = isWitnessed ? witnessing(this.#witness, work, changes) : work;
     const span = currentSpan();
-    const { result, transaction, flushed } = await within(span, "storage.write", async () =>
+    const { result, transaction, flushed } = await inChildSpan(span, "storage.write", async () =>
       this.#commit(witnessed, changes),
     );
     if (isWitnessed) this.#witness?.committed();
-    await within(span, "changes.ack", async () => this.#notify(changes, transaction));
+    await inChildSpan(span, "changes.ack", async () => this.#notify(changes, transaction));
     await flushed;
     return result;
   }
@@ -147,7 +146,7 @@ export class Storage {
     const { result, transaction } = await this.#noting(
       (this.#log === undefined
         ? this.read.transaction().execute(async (trx) => {
-            const run = async () => work(trx, (change) => changes.push(change));
+            const run = () => straight(trx, () => work(trx, (change) => changes.push(change)));
             return { result: await this.writeHooks.around(run, changes), transaction: undefined };
           })
         : this.#writeLogged(this.#log, work, changes)
@@ -211,7 +210,7 @@ export class Storage {
       );
     };
   }
-  reload = async (): Promise<void> => this.#listeners.reload();
+  reload = async (restored?: RestoredRows): Promise<void> => this.#listeners.reload(restored);
   /** Rejects while the database does not respond or does not accept writes. */
   async check(): Promise<void> {
     if (!this.#refusesWrites) {
@@ -240,7 +239,7 @@ export class Storage {
    * undefined when following works again. In an edge process, begins to listen to the main process.
    */
   async watch(onState?: (failure: unknown) => void): Promise<void> {
-    this.#feed?.tell(this.#listeners);
+    this.#feed?.subscribe(this.#listeners);
     if (this.#log === undefined) return;
     const { startFollower } = await import("./changes/start-follower.ts");
     this.#follower = await startFollower({
@@ -287,7 +286,7 @@ export class Storage {
 
   /** Notes for the shipped log, if there is one, that content was stored under a key. */
   blobStored(key: string): void {
-    this.#durability.tell?.({ blob: key });
+    this.#durability.post?.({ blob: key });
   }
 
   async #noting<T>(writing: Promise<T>): Promise<T> {
@@ -312,28 +311,28 @@ export class Storage {
       else {
         this.#unnotified.push(...changes);
         this.#unnotifiedSinceMs ??= performance.now();
-        this.#tellLater();
+        this.#notifyLater();
       }
       throw error;
     }
     follower?.settle(transaction!, true);
   }
 
-  #tellLater(): void {
+  #notifyLater(): void {
     this.#notifying ??= setTimeout(() => {
       this.#notifying = undefined;
       const changes = this.#unnotified.splice(0);
-      unawaited(this.#tellAgain(changes));
+      unawaited(this.#notifyAgain(changes));
     }, notifyAgainMs).unref();
   }
 
-  async #tellAgain(changes: readonly Change[]): Promise<void> {
+  async #notifyAgain(changes: readonly Change[]): Promise<void> {
     try {
       await this.#listeners.notify(changes);
       if (this.#unnotified.length === 0) this.#unnotifiedSinceMs = undefined;
     } catch {
       this.#unnotified.unshift(...changes);
-      this.#tellLater();
+      this.#notifyLater();
     }
   }
 }
@@ -381,6 +380,7 @@ export async function openReader(url: string, timeoutMs: number, feed: ChangeFee
 async function openSqliteStorage(path: string, follower?: LogFollower, image?: Uint8Array): Promise<Storage> {
   const database = path === ":memory:" ? openSqlite(path) : openSqliteFile(path);
   if (image !== undefined) database.deserialize(image);
+  await createSchema(database, schemaVersions);
   const durability = path === ":memory:" ? noDurability : await walDurability(path, undefined, follower);
   return new Storage(new Kysely<Database>({ dialect: sqliteDialect(database) }), "sqlite", durability, {
     database,

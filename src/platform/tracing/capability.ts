@@ -6,7 +6,7 @@ import type { Config } from "../config/settings.ts";
 import { programVersion } from "../storage/program-version.ts";
 import { traceCurrent } from "./spans/current.ts";
 import { declaration } from "./declaration.ts";
-import { attributesOf } from "./otlp-json.ts";
+import type { ProcessAttributes, SpanEncoding } from "./otlp/encoding.ts";
 import { Tracer } from "./spans/tracer.ts";
 
 const closeMs = 2000;
@@ -25,8 +25,7 @@ export const tracing = capability({
     const spanExporter = new SpanExporter({
       url,
       headers: Object.fromEntries(config.otlpHeaders.map(pairOf)),
-      resource: resourceOf(config),
-      version: programVersion,
+      encoding: await encodingOf(config),
       onState: (failure) => {
         if (failure === undefined) logger.info("the collector of traces accepts spans again");
         else logger.warn({ err: failure }, "spans are lost: the collector of traces does not accept them");
@@ -54,7 +53,14 @@ function samplingOf({ tracesSampler, tracesSamplerArg }: Config): { followsParen
   return { followsParent: tracesSampler.startsWith("parentbased"), ratio };
 }
 
-function resourceOf({ otelServiceName, otelResourceAttributes, colo }: Config): string {
+async function encodingOf(config: Config): Promise<SpanEncoding> {
+  const resource = resourceOf(config);
+  if ((config.otlpTracesProtocol ?? config.otlpProtocol) === "http/json")
+    return (await import("./otlp/json.ts")).jsonEncoding(resource, programVersion);
+  return (await import("./otlp/protobuf.ts")).protobufEncoding(resource, programVersion);
+}
+
+function resourceOf({ otelServiceName, otelResourceAttributes, colo }: Config): ProcessAttributes {
   const attributes = new Map<string, string>([
     ["service.name", "selvedge"],
     ["service.version", programVersion],
@@ -64,5 +70,5 @@ function resourceOf({ otelServiceName, otelResourceAttributes, colo }: Config): 
     ...otelResourceAttributes.map(pairOf),
   ]);
   if (otelServiceName !== undefined) attributes.set("service.name", otelServiceName);
-  return attributesOf(attributes);
+  return attributes;
 }

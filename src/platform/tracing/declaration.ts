@@ -11,6 +11,7 @@ const serviceName: Form = {
   accepts: (text) => /^[\x20-\x7e]{1,255}$/.test(text),
 };
 const attribute = pairOfName(/^[a-z\d_.\-/]{1,128}$/i);
+const protocols = ["http/protobuf", "http/json"] as const;
 const header = pairOfName(/^[!#$%&'*+.^`|~\w-]{1,100}$/);
 
 /** Traces of requests, sent to a collector. The names in the environment are those of OpenTelemetry. */
@@ -43,12 +44,19 @@ export const declaration = declare({
       describe: "headers for the collector, such as authorization=Bearer%20TOKEN",
     },
     otlpProtocol: {
-      ...choice(["http/json"]),
+      ...choice(protocols),
       flag: "otlp-protocol",
       env: "SELVEDGE_OTLP_PROTOCOL",
       alsoEnv: "OTEL_EXPORTER_OTLP_PROTOCOL",
-      default: "http/json",
+      default: "http/protobuf",
       describe: "protocol of the collector",
+    },
+    otlpTracesProtocol: {
+      ...choice(protocols),
+      flag: "otlp-traces-protocol",
+      env: "SELVEDGE_OTLP_TRACES_PROTOCOL",
+      alsoEnv: "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+      describe: "protocol of the collector for traces, instead of otlp-protocol",
     },
     tracesSampler: {
       ...choice([

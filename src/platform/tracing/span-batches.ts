@@ -1,42 +1,52 @@
-import { requestEnd } from "./otlp-json.ts";
+import type { SpanEncoding } from "./otlp/encoding.ts";
+import type { KeptSpan } from "./spans/span.ts";
 
-/** Maximum number of spans in a request to the collector. */
-export const batchMax = 512;
+/** Maximum number of spans in a request to the collector. Many share its cost, which is that of hundreds of spans. */
+export const batchMax = 2048;
 /** Maximum number of spans that wait for the collector. Further ones are dropped and counted. */
 export const waitingMax = 4096;
-/** Maximum size of a batch. A span of an ordinary request has about 1 KiB. */
+/** Maximum size of a batch. A span of an ordinary request has 320 bytes as protobuf, and about 1 KiB as JSON. */
 const batchBytes = 768 * 1024;
 /** Maximum number of waiting batches, which limits memory also when spans have long texts. */
-const batchesMax = waitingMax / batchMax;
+const batchesMax = 8;
 
-const comma = ",".charCodeAt(0);
-
-/** Spans in the body of a request to the collector. Only the end of the body is missing until `body`. */
+/** Spans as bytes, with room before them for the beginning of the request's body, which names their length. */
 export class SpanBatch {
+  readonly #encoding: SpanEncoding;
   readonly #bytes: Buffer;
-  #length: number;
+  /** The part of the memory that spans may use. */
+  readonly #room: Buffer;
   readonly #start: number;
+  #length: number;
   count = 0;
 
-  constructor(start: string) {
+  constructor(encoding: SpanEncoding) {
+    this.#encoding = encoding;
     this.#bytes = Buffer.allocUnsafeSlow(batchBytes);
-    this.#length = this.#start = this.#bytes.write(start, "latin1");
+    this.#start = this.#length = encoding.head(batchBytes).length;
+    this.#room = this.#bytes.subarray(0, batchBytes - encoding.tail.length);
   }
 
-  /** Adds a span as JSON in ASCII. Returns false if the batch has no room for it. */
-  add(json: string): boolean {
+  /** Adds a span. Returns false if the batch has no room for it. */
+  add(span: KeptSpan, originMs: number): boolean {
     if (this.count === batchMax) return false;
-    if (this.#length + 1 + json.length + requestEnd.length > batchBytes) return false;
-    if (this.count > 0) this.#bytes[this.#length++] = comma;
-    this.#length += this.#bytes.write(json, this.#length, "latin1");
+    const { separator } = this.#encoding;
+    const at = this.count === 0 ? this.#length : this.#length + separator.length;
+    const end = this.#encoding.write(span, originMs, this.#room, at);
+    if (end < 0) return false;
+    if (at > this.#length) this.#bytes.write(separator, this.#length, "latin1");
+    this.#length = end;
     this.count++;
     return true;
   }
 
   /** The body of the request. It is valid until `clear`. */
   body(): Buffer {
-    const end = this.#length + this.#bytes.write(requestEnd, this.#length, "latin1");
-    return this.#bytes.subarray(0, end);
+    const head = this.#encoding.head(this.#length - this.#start);
+    const start = this.#start - head.length;
+    this.#bytes.write(head, start, "latin1");
+    const end = this.#length + this.#bytes.write(this.#encoding.tail, this.#length, "latin1");
+    return this.#bytes.subarray(start, end);
   }
 
   clear(): void {
@@ -47,32 +57,34 @@ export class SpanBatch {
 
 /** Batches that wait for the collector, in reused memory. */
 export class SpanBatches {
-  readonly #start: string;
+  readonly #encoding: SpanEncoding;
   #filling: SpanBatch | undefined;
   readonly #full: SpanBatch[] = [];
   /** A sent batch, for reuse. */
   #free: SpanBatch | undefined;
+  /** Number of waiting spans. */
+  count = 0;
 
-  /** `start` is the beginning of each request's body. */
-  constructor(start: string) {
-    this.#start = start;
+  constructor(encoding: SpanEncoding) {
+    this.#encoding = encoding;
   }
 
-  /** Whether there may be room for another span. */
-  get hasRoom(): boolean {
-    return this.#full.length < batchesMax - 1 || this.#filling?.count !== batchMax;
+  /** Adds a span. Returns false if there is no room for it. */
+  add(span: KeptSpan, originMs: number): boolean {
+    const isAdded = this.count < waitingMax && this.#write(span, originMs);
+    if (isAdded) this.count++;
+    return isAdded;
   }
 
-  /** Adds a span as JSON in ASCII. Returns false if there is no room for it. */
-  add(json: string): boolean {
-    if (this.#filling?.add(json) === true) return true;
+  #write(span: KeptSpan, originMs: number): boolean {
+    if (this.#filling?.add(span, originMs) === true) return true;
     if (this.#filling !== undefined && this.#filling.count > 0) {
       if (this.#full.length === batchesMax - 1) return false;
       this.#full.push(this.#filling);
     }
-    this.#filling = this.#free ?? new SpanBatch(this.#start);
+    this.#filling = this.#free ?? new SpanBatch(this.#encoding);
     this.#free = undefined;
-    return this.#filling.add(json);
+    return this.#filling.add(span, originMs);
   }
 
   /** Whether a full batch waits. */
@@ -80,15 +92,13 @@ export class SpanBatches {
     return this.#full.length > 0 || this.#filling?.count === batchMax;
   }
 
-  get count(): number {
-    return this.#full.reduce((sum, { count }) => sum + count, this.#filling?.count ?? 0);
-  }
-
   /** Takes the oldest batch. Return it with `giveBack` after use. */
   take(): SpanBatch | undefined {
     const oldest = this.#full.shift() ?? this.#filling;
     if (oldest === this.#filling) this.#filling = undefined;
-    return oldest === undefined || oldest.count === 0 ? undefined : oldest;
+    if (oldest === undefined || oldest.count === 0) return undefined;
+    this.count -= oldest.count;
+    return oldest;
   }
 
   giveBack(batch: SpanBatch): void {
@@ -99,5 +109,6 @@ export class SpanBatches {
   clear(): void {
     this.#full.length = 0;
     this.#filling = undefined;
+    this.count = 0;
   }
 }

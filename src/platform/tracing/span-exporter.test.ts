@@ -1,7 +1,8 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, it } from "vitest";
-import { waitingMax } from "./span-batches.ts";
+import { batchMax, waitingMax } from "./span-batches.ts";
+import { jsonEncoding } from "./otlp/json.ts";
 import { SpanExporter } from "./span-exporter.ts";
 import { Tracer } from "./spans/tracer.ts";
 
@@ -30,8 +31,7 @@ function exporterTo(url: string) {
   exporter = new SpanExporter({
     url,
     headers: {},
-    resource: "[]",
-    version: "1",
+    encoding: jsonEncoding([], "1"),
     onState: (failure) => failures.push(failure),
   });
   const tracer = new Tracer(exporter, { followsParent: true, ratio: 1 });
@@ -48,16 +48,16 @@ it("counts spans that a collector accepts, refuses in part, and refuses complete
     else response.writeHead(attempt === 2 ? 500 : 200).end("not JSON");
   });
   const takes = async (exported: number, dropped: number): Promise<void> => {
-    end(512);
+    end(batchMax);
     await expect.poll(() => [exporter.exported, exporter.dropped]).toEqual([exported, dropped]);
   };
-  await takes(512, 0);
-  await takes(1022, 2);
-  await takes(1022, 514);
+  await takes(batchMax, 0);
+  await takes(2 * batchMax - 2, 2);
+  await takes(2 * batchMax - 2, batchMax + 2);
   expect(failures.map((failure) => failure?.message)).toEqual([
     "the collector of traces responded with status 500",
   ]);
-  await takes(1534, 514);
+  await takes(3 * batchMax - 2, batchMax + 2);
   expect(failures.at(-1)).toBeUndefined();
 });
 
@@ -65,17 +65,17 @@ it("sends a batch again that a busy collector asks for", async () => {
   const { exporter, end, attempts } = await start((response, attempt) => {
     response.writeHead(attempt === 0 ? 503 : 200).end();
   });
-  end(512);
-  await expect.poll(() => exporter.exported, { timeout: 10_000 }).toBe(512);
+  end(batchMax);
+  await expect.poll(() => exporter.exported).toBe(batchMax);
   expect([attempts(), exporter.dropped]).toEqual([2, 0]);
 });
 
 it("keeps a bounded number of spans for a collector that never answers, and drops the rest", async () => {
   const { exporter, end } = await start(() => {});
-  end(512 + waitingMax + 100);
+  end(batchMax + waitingMax + 100);
   expect(exporter.dropped).toBe(100);
   await exporter.close(20);
-  expect(exporter.dropped).toBe(512 + waitingMax + 100);
+  expect(exporter.dropped).toBe(batchMax + waitingMax + 100);
 });
 
 it("drops spans when no collector listens, and ends in time", async () => {
@@ -88,7 +88,7 @@ it("drops spans when no collector listens, and ends in time", async () => {
 
 it("sends the rest when it closes", async () => {
   const { exporter, end } = await start((response) => response.end());
-  end(700);
+  end(batchMax + 200);
   await exporter.close(5000);
-  expect([exporter.exported, exporter.dropped]).toEqual([700, 0]);
+  expect([exporter.exported, exporter.dropped]).toEqual([batchMax + 200, 0]);
 });

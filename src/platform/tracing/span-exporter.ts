@@ -2,30 +2,28 @@ import { request as httpRequest, Agent as HttpAgent, type IncomingMessage } from
 import { request as httpsRequest, Agent as HttpsAgent } from "node:https";
 import { unawaited } from "../util/uncaught.ts";
 import { readUpTo } from "../util/read-up-to.ts";
-import { requestStart, spanJson } from "./otlp-json.ts";
+import type { SpanEncoding } from "./otlp/encoding.ts";
 import { SpanBatches, type SpanBatch } from "./span-batches.ts";
-import type { KeptSpan, SpanSink } from "./spans/span.ts";
+import type { AttributeValue, KeptSpan, SpanSink } from "./spans/span.ts";
 
 const everyMs = 1000;
 /** How often a batch is sent before its spans are dropped. */
 const attemptsMax = 4;
 const timeoutMs = 10_000;
-const answerBytesMax = 64 * 1024;
+const responseBytesMax = 64 * 1024;
 /** Statuses after which the same batch may be sent again (OTLP/HTTP, failures). */
 const retryable: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 export interface ExporterOptions {
   url: string;
   headers: Readonly<Record<string, string>>;
-  /** JSON of the attributes of this process. */
-  resource: string;
-  version: string;
+  encoding: SpanEncoding;
   /** Called when requests begin to fail, and with undefined when they succeed again. */
   onState: (failure: Error | undefined) => void;
 }
 
 /**
- * Sends ended spans to a collector, over OTLP/HTTP with JSON. `add` neither waits for the collector nor
+ * Sends ended spans to a collector, over OTLP/HTTP. `add` neither waits for the collector nor
  * throws. A span is converted to bytes when it ends: as an object, it would outlive its request, and the
  * garbage collector would copy it.
  */
@@ -47,7 +45,7 @@ export class SpanExporter implements SpanSink {
   constructor(options: ExporterOptions) {
     this.#options = options;
     this.#url = new URL(options.url);
-    this.#batches = new SpanBatches(requestStart(options.resource, options.version));
+    this.#batches = new SpanBatches(options.encoding);
     this.#lookUpTime();
     const agentOptions = { keepAlive: true, maxSockets: 1 };
     this.#agent =
@@ -55,13 +53,14 @@ export class SpanExporter implements SpanSink {
   }
 
   add(span: KeptSpan): void {
-    const isTaken =
-      !this.#ended.signal.aborted &&
-      this.#batches.hasRoom &&
-      this.#batches.add(spanJson(span, this.#originMs));
+    const isTaken = !this.#ended.signal.aborted && this.#batches.add(span, this.#originMs);
     if (!isTaken) this.dropped++;
     else if (this.#batches.hasFull) this.#send();
     else this.#timer ??= setTimeout(() => this.#send(), everyMs).unref();
+  }
+
+  attribute(name: string, value: AttributeValue): string {
+    return this.#options.encoding.attribute(name, value);
   }
 
   /** Sends the waiting spans for at most `deadlineMs`, and drops those that are left then. */
@@ -126,14 +125,19 @@ export class SpanExporter implements SpanSink {
     try {
       const answer = await this.#post(body);
       const status = answer.statusCode ?? 0;
-      const bytes = await readUpTo(answer, answerBytesMax);
-      if (status >= 200 && status < 300) return { rejected: rejectedOf(bytes, count) };
+      const bytes = await readUpTo(answer, responseBytesMax);
+      if (status >= 200 && status < 300) return { rejected: this.#rejectedOf(bytes, count) };
       const failure = new Error(`the collector of traces responded with status ${status}`);
       if (!retryable.has(status)) return { rejected: count, failure };
       return { rejected: count, failure, waitMs: waitOf(answer.headers["retry-after"]) };
     } catch (error) {
       return { rejected: count, failure: error as Error, waitMs: 0 };
     }
+  }
+
+  #rejectedOf(answer: Buffer, count: number): number {
+    const rejected = this.#options.encoding.rejected(answer);
+    return rejected > 0 && rejected <= count ? rejected : 0;
   }
 
   async #post(body: Buffer): Promise<IncomingMessage> {
@@ -144,7 +148,7 @@ export class SpanExporter implements SpanSink {
         agent: this.#agent,
         headers: {
           ...this.#options.headers,
-          "content-type": "application/json",
+          "content-type": this.#options.encoding.contentType,
           "content-length": body.length,
         },
       });
@@ -191,16 +195,3 @@ const waitOf = (retryAfter: string | undefined): number => {
   const seconds = Number(retryAfter ?? 0);
   return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds * 1000, waitMsMax) : 0;
 };
-
-/** The number of a batch's spans that the collector refused (ExportTracePartialSuccess). */
-function rejectedOf(answer: Buffer, count: number): number {
-  try {
-    const { partialSuccess } = JSON.parse(answer.toString()) as {
-      partialSuccess?: { rejectedSpans?: unknown };
-    };
-    const rejected = Number(partialSuccess?.rejectedSpans ?? 0);
-    return rejected > 0 && rejected <= count ? rejected : 0;
-  } catch {
-    return 0; // collectors may answer with an empty body, or as protobuf
-  }
-}

@@ -18,8 +18,12 @@ export function eachLine(stream: Readable, bytesMax: number, take: (line: string
   stream.on("data", (chunk: Buffer) => {
     let at = 0;
     for (let next = chunk.indexOf(newline); next >= 0; next = chunk.indexOf(newline, at)) {
-      add(chunk.subarray(at, next));
-      end();
+      // Most lines are whole and short, and are not copied.
+      if (parts.length === 0 && next - at <= bytesMax) take(chunk.toString("utf8", at, next));
+      else {
+        add(chunk.subarray(at, next));
+        end();
+      }
       at = next + 1;
     }
     add(chunk.subarray(at));

@@ -4,7 +4,7 @@ import type { Duplex, Writable } from "node:stream";
 import { reasonPhrase } from "./reason-phrase.ts";
 
 /** The head of a response, for sockets taken over from Node's HTTP server. */
-export function answerHead(status: number, statusText: string, headers: readonly string[]): string {
+export function responseHead(status: number, statusText: string, headers: readonly string[]): string {
   let text = `HTTP/1.1 ${status} ${reasonPhrase(status, statusText)}\r\n`;
   for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
   return `${text}\r\n`;

@@ -7,6 +7,7 @@ export const d1ErrorCodes: ErrorCodes<typeof d1Errors> = {
   "d1.tooMany": [400, 7406],
   "d1.sql": [400, 7500],
   "d1.failed": [500, 7500],
+  "d1.unreachable": [503, 7500],
   "d1.parameters": [400, 7400],
   "d1.timeTravel": [400, 7400],
   "d1.moment": [400, 7400],

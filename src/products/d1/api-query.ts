@@ -47,6 +47,9 @@ const MetaSchema = z.looseObject({
   rows_written: z.int(),
 });
 
+const statementsOf = ({ sql = "", params = [], batch }: z.output<typeof QuerySchema>) =>
+  batch ?? [{ sql, params }];
+
 /** The rows go from the database to the client unchanged. */
 async function run(
   call: Call<unknown, z.output<typeof QuerySchema>, D1Services>,
@@ -55,7 +58,7 @@ async function run(
   const { body, services } = call;
   const database = databaseOf(call);
   if ((body.sql === undefined) === (body.batch === undefined)) throw d1Errors.parameters();
-  const statements = body.batch ?? [{ sql: body.sql!, params: body.params ?? [] }];
+  const statements = statementsOf(body);
   const path = `/statements?resultsFormat=${format}`;
   const options = { isRead: statements.every((each) => isRead(each.sql)) };
   return services.d1Calls.results(database, path, statements, options);
@@ -63,6 +66,7 @@ async function run(
 
 const common = {
   method: "POST",
+  isView: (body: z.output<typeof QuerySchema>) => statementsOf(body).every(({ sql }) => isRead(sql)),
   ...edit,
   body: QuerySchema,
   bodyBytesMax: databaseLimits.callBytesMax,

@@ -7,7 +7,7 @@ import { analyticsOperations } from "./api-analytics.ts";
 import { queryOperations } from "./api-query.ts";
 import { timeTravelOperations } from "./api-time-travel.ts";
 import { transferOperations } from "./api-transfers.ts";
-import { databaseLimits, type Database } from "./database.ts";
+import { databaseLimits, type D1Database } from "./database.ts";
 import { databaseOf, databasePath, databasesPath, edit, read, type D1Services } from "./database-call.ts";
 
 const { listOperation, operation } = operationsFor<D1Services>(d1ErrorCodes);
@@ -49,7 +49,7 @@ const DatabaseSchema = ListedSchema.extend({
   .partial()
   .meta({ id: "D1Database" });
 
-const listed = ({ id, name, createdOn, jurisdiction }: Database): z.input<typeof ListedSchema> => ({
+const listed = ({ id, name, createdOn, jurisdiction }: D1Database): z.input<typeof ListedSchema> => ({
   uuid: id,
   name,
   version: "production",
@@ -57,20 +57,20 @@ const listed = ({ id, name, createdOn, jurisdiction }: Database): z.input<typeof
   jurisdiction,
 });
 
-const described = (database: Database, facts: Facts): z.input<typeof DatabaseSchema> => ({
+const described = (database: D1Database, figures: DatabaseFigures): z.input<typeof DatabaseSchema> => ({
   ...listed(database),
-  ...facts,
+  ...figures,
   ...(database.locationHint !== null && { running_in_region: database.locationHint.toUpperCase() }),
   read_replication: { mode: database.readReplication },
 });
 
-interface Facts {
+interface DatabaseFigures {
   num_tables: number;
   file_size: number;
 }
 
-async function factsOf(database: Database, { d1Calls }: D1Services): Promise<Facts> {
-  return (await d1Calls.ask<Facts>(database, "/facts", {}, { isRead: true })).value;
+async function figuresOf(database: D1Database, { d1Calls }: D1Services): Promise<DatabaseFigures> {
+  return (await d1Calls.ask<DatabaseFigures>(database, "/facts", {}, { isRead: true })).value;
 }
 
 const update = (method: "PUT" | "PATCH") =>
@@ -92,7 +92,7 @@ const update = (method: "PUT" | "PATCH") =>
         body.read_replication === undefined
           ? database
           : await services.d1Databases.setReadReplication(database, body.read_replication.mode);
-      return described(changed, await factsOf(changed, services));
+      return described(changed, await figuresOf(changed, services));
     },
   });
 
@@ -155,9 +155,11 @@ export const d1Operations = [
       const database = databaseOf(call);
       const asked = call.query.fields;
       const shows = (name: (typeof fields)[number]): boolean => asked === undefined || asked.includes(name);
-      const needsFacts = shows("num_tables") || shows("file_size");
-      const facts = needsFacts ? await factsOf(database, call.services) : { num_tables: 0, file_size: 0 };
-      const all = described(database, facts);
+      const needsFigures = shows("num_tables") || shows("file_size");
+      const figures = needsFigures
+        ? await figuresOf(database, call.services)
+        : { num_tables: 0, file_size: 0 };
+      const all = described(database, figures);
       return Object.fromEntries(fields.filter(shows).map((name) => [name, all[name]]));
     },
   }),

@@ -2,6 +2,7 @@ import { readBytes } from "../../control/api/body.ts";
 import { callerError } from "../../control/api/errors.ts";
 import { ObjectRefusal, Refusal } from "../../sandbox/errors.ts";
 import type { BindingHandler } from "../../workers/binding.ts";
+import { d1ErrorCodes } from "./api-errors.ts";
 import type { DatabaseCalls } from "./calls.ts";
 import { databaseLimits } from "./database.ts";
 import type { Databases } from "./databases.ts";
@@ -50,7 +51,7 @@ export const d1Binding =
       if (response.headersSent) response.destroy();
       else if (error instanceof ObjectRefusal) fail(error.message);
       else {
-        const shown = callerError(error, {});
+        const shown = callerError(error, d1ErrorCodes);
         if (shown === undefined && !(error instanceof Refusal)) throw error;
         fail((shown ?? (error as Refusal)).message);
       }

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { PreparedJson } from "../../control/api/envelope.ts";
+import type { DomainError } from "../../platform/domain-error.ts";
 import { CellError, ObjectRefusal } from "../../sandbox/errors.ts";
 import type { Answerable, CellBody } from "../../sandbox/gateway/exchange.ts";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
@@ -9,7 +10,7 @@ import type { ObjectHost } from "../../sandbox/process/object-config.ts";
 import { throwInScript } from "../../workers/binding.ts";
 import { CollectedResponse } from "../../workers/runtime/collected-response.ts";
 import { platformGroupOf } from "../../workers/objects/namespaces.ts";
-import { bookmarkOf, databaseLimits, objectOf, type Database } from "./database.ts";
+import { bookmarkOf, databaseLimits, objectOf, type D1Database } from "./database.ts";
 import { d1Errors } from "./errors.ts";
 import type { SendAtOwner } from "./nodes/owner-calls.ts";
 import { readFigures, type DatabaseUsage } from "./usage/usage.ts";
@@ -21,7 +22,7 @@ const bookmarkHeader = "x-cf-d1-session-commit-token";
 
 const host: ObjectHost = {
   module: "products/d1/worker/database.js",
-  className: "Database",
+  className: "DatabaseObject",
   parts: [
     "products/d1/worker/dump.js",
     "products/d1/worker/json-bytes.js",
@@ -37,7 +38,7 @@ export interface DatabaseCall {
   isRead: boolean;
 }
 
-export interface Answer<T> {
+export interface DatabaseResult<T> {
   value: T;
   bookmark: string;
 }
@@ -72,7 +73,7 @@ export class DatabaseCalls {
   }
 
   /** Streams the object's response to `response`. Rejects with an ObjectRefusal that has the public text. */
-  async send(database: Database, call: DatabaseCall, response: Answerable): Promise<void> {
+  async send(database: D1Database, call: DatabaseCall, response: Answerable): Promise<void> {
     try {
       await this.atOwner(database, call, response);
     } catch (error) {
@@ -81,7 +82,7 @@ export class DatabaseCalls {
   }
 
   /** As `send`, to a database of this node. */
-  async sendHere(database: Database, call: DatabaseCall, response: Answerable): Promise<void> {
+  async sendHere(database: D1Database, call: DatabaseCall, response: Answerable): Promise<void> {
     const { path, body } = call;
     for (let attempt = 1; ; attempt++) {
       try {
@@ -89,7 +90,7 @@ export class DatabaseCalls {
         if (body instanceof Uint8Array) headers.push("content-length", String(body.length));
         await this.#cells.run(targetOf(database), {
           request: { method: "POST", path, headers, body: bodyOf(body) },
-          answer: { response, headers: (raw) => this.#answerHeaders(raw, database) },
+          answer: { response, headers: (raw) => this.#responseHeaders(raw, database) },
           hooks,
         });
         return;
@@ -103,18 +104,18 @@ export class DatabaseCalls {
 
   /** Sends JSON and returns the JSON of the response. Rejects with an error for callers of the API. */
   async ask<T>(
-    database: Database,
+    database: D1Database,
     path: string,
     input: unknown,
     { isRead }: { isRead: boolean },
-  ): Promise<Answer<T>> {
+  ): Promise<DatabaseResult<T>> {
     const body = Buffer.from(JSON.stringify(input));
     return this.#collect<T>(database, { path, body, isRead });
   }
 
   /** As `ask`, for a list of results of up to `answerBytesMax`, which is not parsed here. */
   async results(
-    database: Database,
+    database: D1Database,
     path: string,
     input: unknown,
     { isRead }: { isRead: boolean },
@@ -130,12 +131,12 @@ export class DatabaseCalls {
   }
 
   /** As `ask`, with a stream as the body. */
-  async give<T>(database: Database, path: string, body: Readable): Promise<Answer<T>> {
+  async give<T>(database: D1Database, path: string, body: Readable): Promise<DatabaseResult<T>> {
     return this.#collect<T>(database, { path, body, isRead: false });
   }
 
   /** The response headers for clients: with a bookmark, and without the figures, which are counted here. */
-  #answerHeaders(raw: readonly string[], database: Database): string[] {
+  #responseHeaders(raw: readonly string[], database: D1Database): string[] {
     const headers: string[] = [];
     for (let i = 0; i < raw.length; i += 2) {
       const value = raw[i + 1]!;
@@ -151,17 +152,17 @@ export class DatabaseCalls {
     return headers;
   }
 
-  async #collect<T>(database: Database, call: DatabaseCall): Promise<Answer<T>> {
+  async #collect<T>(database: D1Database, call: DatabaseCall): Promise<DatabaseResult<T>> {
     const { body, bookmark } = await this.#collected(database, call);
     return { value: valueOf(body) as T, bookmark };
   }
 
-  async #collected(database: Database, call: DatabaseCall): Promise<Collected> {
+  async #collected(database: D1Database, call: DatabaseCall): Promise<Collected> {
     const response = new Collected(databaseLimits.answerBytesMax);
     try {
       await this.send(database, call, response);
     } catch (error) {
-      throw error instanceof ObjectRefusal ? d1Errors.failed(error.message) : error;
+      throw error instanceof ObjectRefusal ? refused(error) : error;
     }
     return response;
   }
@@ -174,6 +175,10 @@ function valueOf(body: Buffer): unknown {
   if (isFailure(value)) throw d1Errors.sql(value.error);
   return value;
 }
+
+/** The error for callers of the API: whether they can try again is in its status. */
+const refused = ({ flags, message }: ObjectRefusal): DomainError =>
+  flags.length > 0 ? d1Errors.unreachable(message) : d1Errors.failed(message);
 
 class Collected extends CollectedResponse {
   bookmark = "";
@@ -189,9 +194,9 @@ const isFailure = (value: unknown): value is { success: false; error: string } =
   typeof value === "object" && value !== null && (value as { success?: unknown }).success === false;
 
 /** Cached, because an object's id costs two digests. */
-const targets = new WeakMap<Database, ObjectTarget>();
+const targets = new WeakMap<D1Database, ObjectTarget>();
 
-function targetOf(database: Database): ObjectTarget {
+function targetOf(database: D1Database): ObjectTarget {
   const known = targets.get(database);
   if (known !== undefined) return known;
   const { accountId } = database;

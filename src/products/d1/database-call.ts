@@ -1,6 +1,6 @@
 import type { Call } from "../../control/api/operation.ts";
 import type { DatabaseCalls } from "./calls.ts";
-import type { Database } from "./database.ts";
+import type { D1Database } from "./database.ts";
 import type { Databases } from "./databases.ts";
 import type { TimeTravel } from "./time-travel.ts";
 import type { Transfers } from "./transfers.ts";
@@ -21,5 +21,5 @@ export const read = { access: { scope: "account", permission: "d1:read" } } as c
 export const edit = { access: { scope: "account", permission: "d1:edit" } } as const;
 
 /** The database of the path, which names its id or its name. */
-export const databaseOf = ({ account, params, services }: Call<unknown, unknown, D1Services>): Database =>
+export const databaseOf = ({ account, params, services }: Call<unknown, unknown, D1Services>): D1Database =>
   services.d1Databases.get(account.id, params["database_id"]!);

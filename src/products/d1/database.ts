@@ -1,7 +1,7 @@
 import { idFromName } from "../../workers/objects/ids.ts";
 
 /** A database of an account. Its data is in a Durable Object of the platform. */
-export interface Database {
+export interface D1Database {
   id: string;
   accountId: string;
   name: string;
@@ -25,19 +25,19 @@ export const databaseLimits = {
 };
 
 /** The object that holds the data. */
-export const objectOf = (database: Pick<Database, "id">): { namespace: string; id: string } => {
+export const objectOf = (database: Pick<D1Database, "id">): { namespace: string; id: string } => {
   const namespace = namespaceOf(database);
   return { namespace, id: idFromName(namespace, "database") };
 };
 
 /** The namespace of that object. */
-export const namespaceOf = ({ id }: Pick<Database, "id">): string => id.replaceAll("-", "");
+export const namespaceOf = ({ id }: Pick<D1Database, "id">): string => id.replaceAll("-", "");
 
 /**
  * The state of a database after a number of writes, in the public form. Later states are greater as text.
  * @see https://developers.cloudflare.com/d1/reference/time-travel/
  */
-export function bookmarkOf(database: Pick<Database, "id">, writes: number): string {
+export function bookmarkOf(database: Pick<D1Database, "id">, writes: number): string {
   const digits = writes.toString(16).padStart(16, "0");
   return `${digits.slice(0, 8)}-${digits.slice(8)}-00000000-${namespaceOf(database)}`;
 }

@@ -3,7 +3,7 @@ import { isUniqueViolation } from "../../platform/storage/dialects.ts";
 import { FreshReads } from "../../platform/storage/changes/fresh-reads.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { PlatformNamespaces } from "../../workers/objects/platform-namespaces.ts";
-import { databaseLimits, namespaceOf, type Database } from "./database.ts";
+import { databaseLimits, namespaceOf, type D1Database } from "./database.ts";
 import { d1Errors } from "./errors.ts";
 import * as store from "./store.ts";
 import { removeUsage } from "./usage/store-usage.ts";
@@ -14,8 +14,8 @@ export class Databases {
   readonly #storage: Storage;
   readonly #isAvailable: boolean;
   readonly #namespaces: PlatformNamespaces;
-  readonly #reads: FreshReads<Database[]>;
-  #byId = new Map<string, Database>();
+  readonly #reads: FreshReads<D1Database[]>;
+  #byId = new Map<string, D1Database>();
 
   /** `isAvailable`: whether databases can run on this installation. */
   constructor(storage: Storage, namespaces: PlatformNamespaces, isAvailable: boolean) {
@@ -36,7 +36,7 @@ export class Databases {
   }
 
   /** Newest first, as in the public API. */
-  list(accountId: string): Database[] {
+  list(accountId: string): D1Database[] {
     const all = [...this.#byId.values()].filter((each) => each.accountId === accountId);
     return all.sort((a, b) => b.createdOn - a.createdOn || (a.id < b.id ? -1 : 1));
   }
@@ -45,13 +45,13 @@ export class Databases {
     return this.#byId.has(id);
   }
 
-  find(accountId: string, id: string): Database | undefined {
+  find(accountId: string, id: string): D1Database | undefined {
     const database = this.#byId.get(id);
     return database?.accountId === accountId ? database : undefined;
   }
 
   /** The database with an id or with a name. */
-  get(accountId: string, idOrName: string): Database {
+  get(accountId: string, idOrName: string): D1Database {
     const database =
       this.find(accountId, idOrName) ?? this.list(accountId).find(({ name }) => name === idOrName);
     if (database === undefined) throw d1Errors.notFound(idOrName);
@@ -60,8 +60,8 @@ export class Databases {
 
   async create(
     accountId: string,
-    input: Pick<Database, "name" | "locationHint" | "jurisdiction" | "readReplication">,
-  ): Promise<Database> {
+    input: Pick<D1Database, "name" | "locationHint" | "jurisdiction" | "readReplication">,
+  ): Promise<D1Database> {
     if (!this.#isAvailable) {
       const reason = inputErrors.absentProduct("D1");
       throw reason;
@@ -85,7 +85,7 @@ export class Databases {
     return database;
   }
 
-  async setReadReplication(database: Database, mode: Database["readReplication"]): Promise<Database> {
+  async setReadReplication(database: D1Database, mode: D1Database["readReplication"]): Promise<D1Database> {
     await this.#storage.write(async (trx, changed) => {
       await store.setReadReplication(trx, database.id, mode);
       changed({ kind: "d1_database", id: database.id, parentId: database.accountId });
@@ -94,7 +94,7 @@ export class Databases {
   }
 
   /** Deletes a database. Its data is removed afterwards, if necessary by the next start. */
-  async delete(database: Database): Promise<void> {
+  async delete(database: D1Database): Promise<void> {
     await this.#storage.write(async (trx, changed) => {
       await store.remove(trx, database.id);
       await removeUsage(trx, database.id);

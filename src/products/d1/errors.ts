@@ -10,6 +10,7 @@ export const d1Errors = defineErrors("d1", {
   tooMany: () => `Expected at most ${databaseLimits.databasesOfAccount} databases in an account`,
   sql: (message: string) => message,
   failed: (message: string) => message,
+  unreachable: (message: string) => ({ message: `${message} Try again in 1 second`, retryAfterSeconds: 1 }),
   parameters: () => ({ message: "Expected either sql or batch", pointer: "/body" }),
   timeTravel: () =>
     "Time travel is not part of this installation: the setting object-log is not set. Export a database to keep a copy of it",

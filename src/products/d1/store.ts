@@ -1,9 +1,9 @@
 import type { Selectable } from "kysely";
 import type { D1DatabasesTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
-import type { Database } from "./database.ts";
+import type { D1Database } from "./database.ts";
 
-const toDatabase = (row: Selectable<D1DatabasesTable>): Database => ({
+const toDatabase = (row: Selectable<D1DatabasesTable>): D1Database => ({
   id: row.id,
   accountId: row.account_id,
   name: row.name,
@@ -13,11 +13,11 @@ const toDatabase = (row: Selectable<D1DatabasesTable>): Database => ({
   createdOn: row.created_on,
 });
 
-export async function loadAll(read: Read): Promise<Database[]> {
+export async function loadAll(read: Read): Promise<D1Database[]> {
   return (await read.selectFrom("d1_databases").selectAll().execute()).map(toDatabase);
 }
 
-export async function insert(trx: Write, database: Database): Promise<void> {
+export async function insert(trx: Write, database: D1Database): Promise<void> {
   await trx
     .insertInto("d1_databases")
     .values({
@@ -35,7 +35,7 @@ export async function insert(trx: Write, database: Database): Promise<void> {
 export async function setReadReplication(
   trx: Write,
   id: string,
-  mode: Database["readReplication"],
+  mode: D1Database["readReplication"],
 ): Promise<void> {
   await trx.updateTable("d1_databases").set({ read_replication: mode }).where("id", "=", id).execute();
 }

@@ -1,9 +1,9 @@
 import type { ObjectRecovery } from "../../workers/objects/recovery/recovery.ts";
-import type { AtOwner } from "../../workers/objects/nodes/at-owner.ts";
+import { reached, type AtOwner } from "../../workers/objects/nodes/at-owner.ts";
 import type { ObjectFilesHere } from "../../workers/objects/object-work.ts";
 import { UnrestorableError } from "../../workers/objects/recovery/recovery.ts";
 import type { DatabaseCalls } from "./calls.ts";
-import { objectOf, type Database } from "./database.ts";
+import { objectOf, type D1Database } from "./database.ts";
 import { d1Errors } from "./errors.ts";
 
 interface Restore {
@@ -23,15 +23,18 @@ export class TimeTravel {
   constructor(
     recovery: ObjectRecovery,
     calls: DatabaseCalls,
-    { atOwner, files }: { atOwner: AtOwner; files: Pick<ObjectFilesHere, "restore"> | undefined },
+    { atOwner, files }: { atOwner: AtOwner; files: Pick<ObjectFilesHere, "restore" | "shipped"> | undefined },
   ) {
     this.#recovery = recovery;
     this.#calls = calls;
     this.#restore = atOwner.work("restore of a database", async ({ namespace, id, from }: Restore) => {
       const object = { namespace, id };
       try {
-        await files?.restore(object);
-        return await recovery.restore(object, await recovery.momentOf(object, from));
+        const restore = async (): Promise<{ before: string; after: string }> =>
+          recovery.restore(object, await recovery.momentOf(object, from));
+        if (files === undefined) return await restore();
+        await files.restore(object);
+        return await files.shipped(namespace, restore);
       } catch (error) {
         throw shown(error);
       }
@@ -39,19 +42,20 @@ export class TimeTravel {
   }
 
   /** The bookmark of a time in ISO 8601, or of the current state. */
-  async bookmark(database: Database, timestamp: string | undefined): Promise<string> {
+  async bookmark(database: D1Database, timestamp: string | undefined): Promise<string> {
     if (timestamp !== undefined) return this.#ofTime(database, timestamp);
     return (await this.#calls.ask(database, "/facts", {}, { isRead: true })).bookmark;
   }
 
   async restore(
-    database: Database,
+    database: D1Database,
     { bookmark, timestamp }: { bookmark?: string | undefined; timestamp?: string | undefined },
   ): Promise<{ bookmark: string; previous_bookmark: string; message: string }> {
     if ((bookmark === undefined) === (timestamp === undefined)) throw d1Errors.moment();
     this.#needed();
     const from = bookmark ?? this.#ofTime(database, timestamp!);
-    const { before, after } = await this.#restore({ ...objectOf(database), from });
+    const restored = this.#restore({ ...objectOf(database), from });
+    const { before, after } = await reached(restored, d1Errors.unreachable);
     return {
       bookmark: after,
       previous_bookmark: before,
@@ -59,7 +63,7 @@ export class TimeTravel {
     };
   }
 
-  #ofTime(database: Database, timestamp: string): string {
+  #ofTime(database: D1Database, timestamp: string): string {
     const recovery = this.#needed();
     const ms = Date.parse(timestamp);
     if (Number.isNaN(ms)) throw d1Errors.timestamp(timestamp);

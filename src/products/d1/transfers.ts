@@ -7,14 +7,14 @@ import type { Blobs } from "../../platform/storage/blobs.ts";
 import { randomText } from "../../platform/util/ids.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import type { DatabaseCalls } from "./calls.ts";
-import { databaseLimits, namespaceOf, type Database } from "./database.ts";
+import { databaseLimits, namespaceOf, type D1Database } from "./database.ts";
 import { d1Errors } from "./errors.ts";
 import { clock } from "../../platform/timers/clock.ts";
 
 /** A link that needs no credentials, to upload or to download one file. */
 interface Link {
   kind: "upload" | "download";
-  database: Database;
+  database: D1Database;
   filename: string;
   /** For an upload, the MD5 of its bytes in hexadecimal. */
   etag: string;
@@ -33,7 +33,7 @@ export interface LinkRequest {
 /** An import or an export. */
 export interface Job {
   kind: "import" | "export";
-  database: Database;
+  database: D1Database;
   /** The state of the database at the beginning of the job, by which clients ask for the job. */
   bookmark: string;
   filename: string;
@@ -78,7 +78,7 @@ export class Transfers {
   }
 
   /** Begins an import. The token is undefined if the file with this MD5 is stored already. */
-  async init(database: Database, etag: string): Promise<{ filename: string; token: string | undefined }> {
+  async init(database: D1Database, etag: string): Promise<{ filename: string; token: string | undefined }> {
     const filename = `${etag}.sql`;
     if ((await this.#blobs.head(blobKey(database, filename))) !== undefined)
       return { filename, token: undefined };
@@ -117,7 +117,7 @@ export class Transfers {
   }
 
   /** Runs the statements of an uploaded file. */
-  async ingest(database: Database, filename: string, etag: string): Promise<Job> {
+  async ingest(database: D1Database, filename: string, etag: string): Promise<Job> {
     const key = blobKey(database, filename);
     const found = filename === `${etag}.sql` ? await this.#blobs.head(key) : undefined;
     if (found === undefined) throw d1Errors.noFile(filename);
@@ -141,7 +141,7 @@ export class Transfers {
   }
 
   /** Writes the database as SQL text. */
-  async export(database: Database, options: object): Promise<Job> {
+  async export(database: D1Database, options: object): Promise<Job> {
     const filename = `${randomText(16, "hex")}.sql`;
     return this.#begin("export", database, filename, async () => {
       const content = new Collecting();
@@ -159,7 +159,7 @@ export class Transfers {
   }
 
   /** The last job of a kind. Throws if it did not begin at this bookmark. */
-  job(kind: Job["kind"], database: Database, bookmark: string): Job {
+  job(kind: Job["kind"], database: D1Database, bookmark: string): Job {
     const job = this.#jobs.get(jobKey(kind, database));
     if (job?.bookmark !== bookmark) throw d1Errors.noJob(kind);
     return job;
@@ -178,7 +178,7 @@ export class Transfers {
   }
 
   /** Removes the links, jobs and files of a deleted database. */
-  async forget(database: Database): Promise<void> {
+  async forget(database: D1Database): Promise<void> {
     for (const [token, link] of this.#links) if (link.database.id === database.id) this.#forgetLink(token);
     for (const kind of ["import", "export"] as const) this.#jobs.delete(jobKey(kind, database));
     await this.#blobs.deleteFolder(`d1/${namespaceOf(database)}`);
@@ -198,7 +198,7 @@ export class Transfers {
   }
 
   /** The token of a new link to a file, or of an existing one, which is then extended. */
-  #link(kind: Link["kind"], database: Database, filename: string, etag: string): string {
+  #link(kind: Link["kind"], database: D1Database, filename: string, etag: string): string {
     const tokens = this.#tokens.get(database.accountId) ?? new Set<string>();
     this.#tokens.set(database.accountId, tokens);
     const expiresOn = clock.now() + linkMs;
@@ -234,7 +234,7 @@ export class Transfers {
 
   async #begin(
     kind: Job["kind"],
-    database: Database,
+    database: D1Database,
     filename: string,
     work: (job: Job) => Promise<void>,
   ): Promise<Job> {
@@ -277,8 +277,8 @@ export class Transfers {
 }
 
 const failed = "an import or an export of a D1 database failed";
-const jobKey = (kind: string, { id }: Database): string => `${kind} ${id}`;
-const blobKey = (database: Database, filename: string): string => `d1/${namespaceOf(database)}/${filename}`;
+const jobKey = (kind: string, { id }: D1Database): string => `${kind} ${id}`;
+const blobKey = (database: D1Database, filename: string): string => `d1/${namespaceOf(database)}/${filename}`;
 
 /** A response that passes its body on as a stream. */
 class Collecting extends PassThrough {

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { capability } from "../../capability.ts";
 import { accounts } from "../../control/accounts/capability.ts";
 import { zoneSettings } from "../../control/zone-settings/capability.ts";
+import type { ZoneSettings } from "../../control/zone-settings/zone-settings.ts";
 import { outbound } from "../../edge/origin/capability.ts";
 import { edgeServer } from "../../edge/capability.ts";
 import { mebibyte } from "../../platform/bytes.ts";
@@ -12,8 +13,6 @@ import { runtime } from "../../workers/runtime/capability.ts";
 import { imageOperations } from "./api.ts";
 import { imagesBinding, imagesType } from "./binding.ts";
 import { toMain } from "../../edge/processes/capability.ts";
-import { transformationPrefix } from "./transformations/request.ts";
-import type { Concerns } from "../../edge/processes/to-main.ts";
 import { blobUrlOf } from "../../platform/open-blobs.ts";
 import { partOfNode } from "../../platform/processes/part-of-node.ts";
 import { AnsweredElsewhere, Delivery, type DeliveryOptions } from "./delivery/delivery.ts";
@@ -24,6 +23,8 @@ import { ImagesService } from "./image-services.ts";
 import { resultFolder } from "./recipe/recipe.ts";
 import { CopyPlan } from "./results/copy-plan.ts";
 import { ResultsOfMain, serveResults } from "./delivery/results-of-main.ts";
+import { OriginalsOfMain, serveOriginals } from "./transformations/originals-of-main.ts";
+import { Transformations, type TransformationSettings } from "./transformations/transformations.ts";
 import { imageFetchInMain, serveImageFetches } from "./transformations/fetch-in-main.ts";
 import { answerScriptFetch } from "./transformations/script-fetch.ts";
 import { declaration } from "./declaration.ts";
@@ -40,14 +41,21 @@ const shown: ShownBinding<"images"> = {
   },
 };
 
+const transformationSettings =
+  (settings: ZoneSettings) =>
+  (zoneId: string): TransformationSettings => ({
+    mode: settings.value(zoneId, "transformations"),
+    allowedOrigins: settings.value(zoneId, "transformations_allowed_origins"),
+  });
+
 /**
- * In edge processes: delivers the stored images whose results main has made. Main answers the other requests, because it
- * makes results, and has the originals of transformations.
+ * In edge processes: delivers the results that main has made of stored images and of pictures of origins. Main answers the
+ * other requests, because it makes results and fetches pictures.
  */
 const imagesAtEdges = capability({
   name: "requests for images",
   processes: "edge",
-  needs: [edgeServer, toMain, processes, runtime, storage, blobs, accounts],
+  needs: [edgeServer, toMain, processes, runtime, storage, blobs, accounts, zoneSettings],
   create({ calls, config, logger, own, ...needed }) {
     needed.runtime.answerImageFetch = imageFetchInMain(calls!);
     const { handler } = needed.toMain.when(() => true);
@@ -70,15 +78,20 @@ const imagesAtEdges = capability({
       upload: passOn,
       passOn,
     });
-    return { imageDelivery };
+    const transformations = new Transformations({
+      originals: new OriginalsOfMain(calls!),
+      results,
+      logger,
+      settings: transformationSettings(needed.zoneSettings),
+      send: inMain,
+      passOn,
+    });
+    return { imageDelivery, transformations };
   },
-  edgeHandlers({ imageDelivery, ...services }) {
-    const isTransformed: Concerns = ({ path }) => path.startsWith(transformationPrefix);
-    return [
-      { phase: "image-delivery", handler: imageDelivery.handler },
-      { phase: "image-transformation", handler: services.toMain.when(isTransformed).handler },
-    ];
-  },
+  edgeHandlers: (services) => [
+    { phase: "image-delivery", handler: services.imageDelivery.handler },
+    { phase: "image-transformation", handler: services.transformations.handler },
+  ],
   bindings: ({ calls }) => ({ images: { ...shown, handler: answeredInMain(calls!) } }),
 });
 
@@ -100,10 +113,7 @@ export const images = capability({
       intermediateCopySidePixels: config.imageIntermediatePixels,
       deliveryUrl: config.deliveryUrl,
       moreFormats: { avif: config.imageAcceptAvif, svg: config.imageAcceptSvg },
-      transformationSettings: (zoneId) => ({
-        mode: needed.zoneSettings.value(zoneId, "transformations"),
-        allowedOrigins: needed.zoneSettings.value(zoneId, "transformations_allowed_origins"),
-      }),
+      transformationSettings: transformationSettings(needed.zoneSettings),
       send: async (...request) => needed.outbound.fetch(...request),
       engine: { slots: config.imageSlots, faceDetector: config.imageFaceDetector },
     });
@@ -114,6 +124,7 @@ export const images = capability({
     if (own.role === "main") {
       serveImageFetches(needed.calls!, needed.runtime.answerImageFetch);
       serveResults(needed.calls!, service.results);
+      serveOriginals(needed.calls!, service.originals);
     }
     return { images: service };
   },

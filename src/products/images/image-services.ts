@@ -21,6 +21,7 @@ import { Results } from "./results/results.ts";
 import { ImageSettingsService, variantsOf } from "./settings.ts";
 import { UploadSpool } from "./input/spool.ts";
 import { Originals } from "./transformations/originals.ts";
+import { TransformedPictures } from "./transformations/transformed-pictures.ts";
 import { Transformations, type TransformationSettings } from "./transformations/transformations.ts";
 import { ResultMaker } from "./results/result-maker.ts";
 import { Uploads } from "./uploads.ts";
@@ -68,6 +69,7 @@ export class ImagesService {
   readonly settings: ImageSettingsService;
   readonly delivery: Delivery;
   readonly transformations: Transformations;
+  readonly originals: Originals;
   readonly engine: ImageEngine;
   readonly results: Results;
   readonly spool: UploadSpool;
@@ -106,11 +108,10 @@ export class ImagesService {
     this.settings = new ImageSettingsService(storage, this.#directory);
     this.results = results;
     const made = new MadeResults(results, logger);
+    this.originals = new Originals(results, join(options.cacheFolder, "image-originals"), moreFormats);
     this.transformations = new Transformations({
-      originals: new Originals(results, join(options.cacheFolder, "image-originals"), moreFormats),
-      engine: this.engine,
-      results,
-      made,
+      originals: this.originals,
+      results: new TransformedPictures(this.engine, results, made),
       logger,
       settings: options.transformationSettings,
       send: options.send,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
 import { operationsFor } from "../../control/api/operation.ts";
 import { DomainError } from "../../platform/domain-error.ts";
+import { Slices } from "../../platform/timers/slices.ts";
 import { kvErrors } from "./errors.ts";
 import { entryOf, type KvContent, type KvPut, type KvText, type KvNamespaces } from "./kv.ts";
 import { edit, namespaceOf, namespacePath, read } from "./namespace-call.ts";
@@ -59,12 +60,18 @@ export const bulkOperations = [
       const { kv } = call.services;
       const { id } = await namespaceOf(call);
       const pairs = await readJson(call.incoming, PairsSchema, putBytesMax);
-      const options = pairs.map(readOptions);
+      const slices = new Slices();
+      const options: KvPut[] = [];
+      for (const [i, pair] of pairs.entries()) {
+        options.push(readOptions(pair, i));
+        await slices.rest();
+      }
       const entries: { key: string; content: KvContent; options: KvPut }[] = [];
       try {
         for (const [i, pair] of pairs.entries()) {
           const content = await kv.receive(id, bytesOf(pair));
           entries.push({ key: pair.key, content, options: options[i]! });
+          await slices.rest();
         }
       } catch (error) {
         await kv.discard(entries.map(({ content }) => content));
@@ -132,7 +139,7 @@ function readOptions({ key, expiration, expiration_ttl: expirationTtl, metadata 
 
 function bytesOf({ key, value, base64 }: Pair): Uint8Array {
   if (base64 !== true) return Buffer.from(value);
-  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(value)) throw kvErrors.base64(key);
+  if (!/^[A-Za-z0-9+/\s]*(?:={1,2}\s*)?$/.test(value)) throw kvErrors.base64(key);
   return Buffer.from(value, "base64");
 }
 

@@ -30,5 +30,9 @@ export const kv = capability({
       exists: async (accountId, id) => (await services.kv.findNamespace(accountId, id)) !== undefined,
     },
   }),
+  async expire(services) {
+    await services.kv.purge();
+    return { kv: services.kv.expired };
+  },
   run: (services) => tidyKv(services.kv, services.logger),
 });

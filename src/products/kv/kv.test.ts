@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { describeStorage } from "../../../test/helpers/storage-matrix.ts";
+import { turnsInWrites } from "../../../test/helpers/turns-in-writes.ts";
 import { Accounts } from "../../control/accounts/accounts.ts";
 import { ensurePepper } from "../../control/accounts/pepper.ts";
 import { ensureOwner } from "../../control/members/owner.ts";
@@ -59,6 +60,16 @@ describeStorage("key-value namespaces", (open) => {
     expect((await read(kv, id, "k"))?.toString()).toBe("small");
     await kv.delete(id, ["k", "never"]);
     expect(await read(kv, id, "k")).toBeUndefined();
+  });
+
+  it("let other work run while many values are stored", async () => {
+    const storage = await open();
+    const { kv, id } = await namespaces(storage);
+    const content = { bytes: Buffer.from("v") };
+    const entries = Array.from({ length: 3000 }, (_, i) => ({ key: `k${i}`, content, options: {} }));
+    const hadTurn = turnsInWrites(storage);
+    await kv.putReceived(id, entries);
+    expect(hadTurn()).toBe(true);
   });
 
   it("leave no unreferenced files", async () => {

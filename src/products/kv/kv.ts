@@ -9,6 +9,7 @@ import { kvErrors } from "./errors.ts";
 import { kvLimits } from "./limits.ts";
 import * as store from "./store.ts";
 import { clock } from "../../platform/timers/clock.ts";
+import { Slices } from "../../platform/timers/slices.ts";
 
 export interface KvNamespace {
   id: string;
@@ -54,6 +55,8 @@ const purgeBatch = 1000;
 export class KvNamespaces {
   readonly #storage: Storage;
   readonly #blobs: Blobs;
+  /** Number of entries that have expired and were removed. */
+  expired = 0;
 
   constructor(storage: Storage, blobs: Blobs) {
     this.#storage = storage;
@@ -171,9 +174,13 @@ export class KvNamespaces {
     namespaceId: string,
     entries: readonly { key: string; content: KvContent; options: KvPut }[],
   ): Promise<void> {
-    let checked: (CheckedEntry & { content: KvContent })[];
+    const checked: (CheckedEntry & { content: KvContent })[] = [];
+    const slices = new Slices();
     try {
-      checked = entries.map(({ key, content, options }) => ({ ...entryOf(key, options), content }));
+      for (const { key, content, options } of entries) {
+        checked.push({ ...entryOf(key, options), content });
+        await slices.rest();
+      }
     } catch (error) {
       await this.discard(entries.map(({ content }) => content));
       throw error;
@@ -191,8 +198,11 @@ export class KvNamespaces {
     const bytes = keys.map(keyBytes);
     const blobs = await this.#storage.write(async (trx) => {
       const dropped: string[] = [];
-      for (let at = 0; at < bytes.length; at += purgeBatch)
+      const slices = new Slices();
+      for (let at = 0; at < bytes.length; at += purgeBatch) {
         dropped.push(...(await store.remove(trx, namespaceId, bytes.slice(at, at + purgeBatch))));
+        await slices.rest();
+      }
       return dropped;
     });
     await this.#dropBlobs(blobs);
@@ -229,14 +239,16 @@ export class KvNamespaces {
 
   /** Removes expired entries; called by a timer. Reads hide them before. */
   async purge(): Promise<void> {
-    await this.#removeAll((trx) => store.removeExpired(trx, purgeBatch));
+    this.expired += await this.#removeAll((trx) => store.removeExpired(trx, purgeBatch));
   }
 
-  async #removeAll(removeSome: (trx: Write) => Promise<store.Removed>): Promise<void> {
-    for (let count = purgeBatch; count === purgeBatch;) {
-      const removed = await this.#storage.write(removeSome);
-      await this.#dropBlobs(removed.blobs);
-      ({ count } = removed);
+  /** Returns the number of removed entries. */
+  async #removeAll(removeSome: (trx: Write) => Promise<store.Removed>): Promise<number> {
+    for (let total = 0; ;) {
+      const { count, blobs } = await this.#storage.write(removeSome);
+      await this.#dropBlobs(blobs);
+      total += count;
+      if (count < purgeBatch) return total;
     }
   }
 
@@ -247,12 +259,14 @@ export class KvNamespaces {
     const discard = (): Promise<void> => this.discard(entries.map(({ content }) => content));
     const replaced = await writeNaming(this.#storage, discard, async (trx) => {
       const blobs: string[] = [];
+      const slices = new Slices();
       for (const { content, ...entry } of entries) {
-        const place =
+        const storedValue =
           "bytes" in content
             ? { value: content.bytes, blobKey: null }
             : { value: null, blobKey: content.blobKey };
-        blobs.push(...(await store.put(trx, namespaceId, { ...entry, ...place })));
+        blobs.push(...(await store.put(trx, namespaceId, { ...entry, ...storedValue })));
+        await slices.rest();
       }
       return blobs;
     }).catch((error: unknown) => {

@@ -100,21 +100,41 @@ export async function find(
   return { key, value: row.value, blobKey: row.blob_key, metadata: row.metadata, expiresOn: row.expires_on };
 }
 
+const blobOf = prepared((db, { namespaceId, key }: { namespaceId: string; key: Uint8Array }) =>
+  db
+    .selectFrom("kv_entries")
+    .select("blob_key")
+    .where("namespace_id", "=", namespaceId)
+    .where("key", "=", key)
+    .where("blob_key", "is not", null),
+);
+
+const putRow = prepared((db, entry: { namespaceId: string } & StoredEntry) =>
+  db
+    .insertInto("kv_entries")
+    .values({
+      namespace_id: entry.namespaceId,
+      key: entry.key,
+      value: entry.value,
+      blob_key: entry.blobKey,
+      metadata: entry.metadata,
+      expires_on: entry.expiresOn,
+    })
+    .onConflict((conflict) =>
+      conflict.columns(["namespace_id", "key"]).doUpdateSet((eb) => ({
+        value: eb.ref("excluded.value"),
+        blob_key: eb.ref("excluded.blob_key"),
+        metadata: eb.ref("excluded.metadata"),
+        expires_on: eb.ref("excluded.expires_on"),
+      })),
+    ),
+);
+
 /** Writes an entry; returns the blob of the replaced entry. */
 export async function put(trx: Write, namespaceId: string, entry: StoredEntry): Promise<string[]> {
-  const replaced = await blobsOf(trx, namespaceId, [entry.key]);
-  const columns = {
-    value: entry.value,
-    blob_key: entry.blobKey,
-    metadata: entry.metadata,
-    expires_on: entry.expiresOn,
-  };
-  await trx
-    .insertInto("kv_entries")
-    .values({ namespace_id: namespaceId, key: entry.key, ...columns })
-    .onConflict((conflict) => conflict.columns(["namespace_id", "key"]).doUpdateSet(columns))
-    .execute();
-  return replaced;
+  const replaced = await blobOf(trx, { namespaceId, key: entry.key });
+  await putRow(trx, { namespaceId, ...entry });
+  return replaced.map(({ blob_key }) => blob_key!);
 }
 
 /** Removes entries, if they exist; returns the blobs that became unreferenced. */

@@ -18,7 +18,7 @@ import type { TailEvent } from "../../workers/tail/event.ts";
 import type { Tails } from "../../workers/tail/tails.ts";
 import { logpushErrorCodes } from "./api-errors.ts";
 import { logpushOperations } from "./api.ts";
-import { AuditFeed } from "./audit-feed.ts";
+import { AuditExporter } from "./audit-exporter.ts";
 import { Collector } from "./collector.ts";
 import { auditLogs } from "./data-sets/audit-logs.ts";
 import { auditLogsV2 } from "./data-sets/audit-logs-v2.ts";
@@ -36,7 +36,7 @@ import { Uploader } from "./uploader.ts";
 
 const tickMs = 500;
 const tidyMs = 10_000;
-const feedMs = 1000;
+const exportMs = 1000;
 
 const intervalMs = ({ logpushIntervalSeconds }: { logpushIntervalSeconds: number }): number =>
   logpushIntervalSeconds * 1000;
@@ -49,11 +49,11 @@ const fieldsOf = (jobs: readonly ActiveJob[]): ReadonlySet<string> =>
 function readRuns(source: Tails, collector: Collector<TailEvent>, jobs: readonly ActiveJob[]): void {
   const hadJobs = !collector.isEmpty;
   if (collector.use(jobs))
-    source.read({
+    source.setConsumer({
       wants: (accountId) => collector.wants(accountId),
-      take: (accountId, event) => collector.take(accountId, event),
+      consume: (accountId, event) => collector.take(accountId, event),
     });
-  else if (hadJobs) source.read(undefined);
+  else if (hadJobs) source.setConsumer(undefined);
 }
 
 function readQueries(
@@ -144,7 +144,7 @@ export const logpush = capability({
     });
     return {
       logpushCollectors: [...entries, queries],
-      auditFeed: new AuditFeed(needed.storage, jobs, spool, entries),
+      auditExporter: new AuditExporter(needed.storage, jobs, spool, entries),
       logpushOwnership: new BucketOwnership((text) => needed.tokens.hash(text), sender),
       uploader: new Uploader({
         jobs,
@@ -159,7 +159,7 @@ export const logpush = capability({
   errors: [{ title: "Logpush", errors: logpushErrors, codes: logpushErrorCodes }],
   metrics: async ({ uploader, logpushSpool }) =>
     (await import("./metrics.ts")).uploadMetrics(uploader, logpushSpool),
-  run({ uploader, auditFeed, logger, logpushRequests, logpushCollectors }) {
+  run({ uploader, auditExporter, logger, logpushRequests, logpushCollectors }) {
     const stops = [
       repeat(
         () => uploader.tick(),
@@ -167,8 +167,8 @@ export const logpush = capability({
         { logger, message: "looking for due Logpush uploads failed" },
       ),
       repeat(
-        () => auditFeed.tick(),
-        { everyMs: feedMs },
+        () => auditExporter.tick(),
+        { everyMs: exportMs },
         { logger, message: "writing the audit log to the spool of Logpush failed" },
       ),
       repeat(

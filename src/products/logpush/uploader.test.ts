@@ -113,7 +113,7 @@ it("says in a job that its events are dropped although its uploads succeed, unti
   ]);
   await writer.seal();
   await uploader.tick();
-  await expect.poll(async () => messageOf(dropping!), { timeout: 10_000 }).toBe(null);
+  await expect.poll(async () => messageOf(dropping!)).toBe(null);
   await uploader.tidy();
   expect(await messageOf(dropping!)).toBe(null);
 });

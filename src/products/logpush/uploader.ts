@@ -18,7 +18,7 @@ import type { ReadySegment, LogSpool } from "./spool/spool.ts";
  * may be slow.
  */
 const atOnce = { max: 16, ofAccountMax: 4 };
-/** How long a job uploads before waiting jobs get its place. */
+/** How long a job uploads before a waiting job gets its slot. */
 const turnMs = 5000;
 const fullMessage = "The spool of the job is full, and new events are dropped.";
 const droppedMessage = "Events were dropped, because the spool of the job was full or its disk too slow.";
@@ -169,11 +169,11 @@ export class Uploader {
     const active = new Set(this.#jobs.active.map(({ id }) => id));
     for (const known of [this.#failures, this.#turns, this.#full])
       for (const id of known.keys()) if (!active.has(id)) known.delete(id);
-    await this.#tellDrops();
+    await this.#reportDrops();
   }
 
   /** Says in each job that drops events that it does, also if its uploads succeed. */
-  async #tellDrops(): Promise<void> {
+  async #reportDrops(): Promise<void> {
     const dropped = this.#spool.dropped.take();
     for (const job of this.#jobs.active) {
       const isFull = !this.#spool.hasRoom(job);

@@ -57,18 +57,23 @@ export const queues = capability({
   metrics: async (services) =>
     (await import("./metrics.ts")).queueMetrics(services.queues, services.queueMessages),
   load: (services) => services.queues.load(),
-  due: ({ queueDispatcher: dispatcher }) => ({
+  due: ({ queueDispatcher: dispatcher, queueMessages: messages }) => ({
     next: async () => dispatcher.nextOn,
     async run() {
       const begun: object[] = [];
-      dispatcher.onDelivery = ({ queue, scriptName, messages }) =>
-        begun.push({ queue: queue.name, script: scriptName, messages: messages.map(({ id }) => id) });
+      await messages.expire(); // at this time they are not delivered any more
+      dispatcher.onDelivery = ({ queue, scriptName, messages: delivered }) =>
+        begun.push({ queue: queue.name, script: scriptName, messages: delivered.map(({ id }) => id) });
       await dispatcher.look();
       dispatcher.onDelivery = () => {};
       return begun;
     },
     inFlight: () => dispatcher.inFlight,
   }),
+  async expire({ queueMessages: messages }) {
+    await messages.expire();
+    return { queues: messages.expired };
+  },
   async run({ queues: all, queueMessages, queueDispatcher: dispatcher, logger }) {
     const retirement = new Retirement(all, queueMessages, logger);
     await dispatcher.start();

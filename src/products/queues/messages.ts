@@ -29,6 +29,8 @@ export class QueueMessages {
   readonly #storage: Storage;
   readonly #queues: Queues;
   readonly #listeners: ((queueNumber: number) => void)[] = [];
+  /** Number of messages that were removed when their retention was over. */
+  expired = 0;
   readonly #lastLeaseListeners: ((queueNumber: number, endsOn: number) => void)[] = [];
   readonly #backlogs = new Map<number, { backlog: store.Backlog; validUntil: number }>();
 
@@ -238,6 +240,7 @@ export class QueueMessages {
       if (await store.hasSentBefore(this.#storage.read, number, sentBefore))
         expired += await this.#removeSent(number, sentBefore);
     }
+    this.expired += expired;
     return expired;
   }
 

@@ -44,7 +44,7 @@ export class Queues {
     });
     this.#reads = new FreshReads(
       () => store.loadAll(storage.read),
-      (all) => this.#place(all),
+      (all) => this.#replaceAll(all),
     );
     storage.onChange(async (changes) => {
       if (changes.some(({ kind }) => kind === "queue" || kind === "account")) await this.load();
@@ -55,7 +55,7 @@ export class Queues {
     await this.#reads.load();
   }
 
-  #place(all: readonly Queue[]): void {
+  #replaceAll(all: readonly Queue[]): void {
     this.#byId = new Map(all.map((queue) => [queue.id, queue]));
     this.#byName = new Map(all.map((queue) => [nameKey(queue.accountId, queue.name), queue]));
     for (const listener of this.#listeners) listener();

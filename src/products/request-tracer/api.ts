@@ -158,6 +158,7 @@ const traceOperation = operation({
       requestCf.forTrace({ ip: asked.clientAddress, path, headers }, zone.id),
     );
     const readable = {
+      records: actor.can("dns_records:read", target),
       settings: actor.can("zone_settings:read", target),
       originRules: actor.can("origin_rules:read", target),
       snippets: actor.can("snippets:read", target),

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { EdgeZone } from "../../edge/configuration/snapshot.ts";
-import { bytesOf, type RequestDescription } from "../../rules/language.ts";
+import { encodeUtf8, type RequestDescription } from "../../rules/language.ts";
 import { bodyPrefixBytes } from "../../rules/request/read-request.ts";
 
 /** The assumed location of the visitor, in the form of the public API. */
@@ -86,7 +86,7 @@ export function describeRequest(
   return {
     method: asked.method,
     url: path,
-    headers: Object.entries(headers).flatMap(([name, value]) => [name, bytesOf(value)]),
+    headers: Object.entries(headers).flatMap(([name, value]) => [name, encodeUtf8(value)]),
     host: asked.url.hostname,
     tls: asked.url.protocol === "https:",
     ip: asked.clientAddress,

@@ -1,11 +1,14 @@
 import { setImmediate as others } from "node:timers/promises";
+import { inputErrors } from "../../platform/domain-error.ts";
 import { originOverride } from "../../control/rulesets/origin-rule.ts";
 import type { Rule, Ruleset } from "../../control/rulesets/ruleset.ts";
 import {
   evaluate,
   formatValue,
   parseExpression,
+  TooMuchWork,
   trace,
+  workMax,
   type FieldSource,
   type TraceNode,
 } from "../../rules/language.ts";
@@ -53,9 +56,17 @@ export function evaluated(
   if (expression.trim() === "true") return { matched: true };
   const parsed = parseExpression(expression);
   if (!parsed.ok) throw new Error(`a stored rule is not valid: ${parsed.error.message}`);
-  if (room.characters <= 0) return { matched: evaluate(parsed.expression, fields) };
-  const { matched, root } = trace(parsed.expression, fields);
-  return { matched, parts: shownPart(root, room) };
+  try {
+    if (room.characters <= 0) return { matched: evaluate(parsed.expression, fields) };
+    const { matched, root } = trace(parsed.expression, fields);
+    return { matched, parts: shownPart(root, room) };
+  } catch (error) {
+    if (!(error instanceof TooMuchWork)) throw error;
+    throw inputErrors.invalid(
+      `Expected a request for which the functions and searches of the rules read and write at most ${workMax} characters`,
+      "/body",
+    );
+  }
 }
 
 /** The rules of a phase, each with the value of every part of its expression. Other work runs between two rules. */
@@ -70,6 +81,7 @@ export async function rulesetStep(
     await others();
   }
   if (ruleset.phase === "http_request_origin") markOverridden(ruleset.rules, rules);
+  if (ruleset.phase === "http_request_snippets") markBehind(rules);
   const hasActed = rules.some(({ outcome }) => outcome === "acted");
   return {
     step_name: ruleset.phase,
@@ -96,6 +108,11 @@ function ruleStep(rule: Rule, fields: FieldSource, room: PartsRoom): TracedStep 
     action_parameters: rule.actionParameters,
     ...(parts === undefined ? {} : { parts }),
   };
+}
+
+/** A snippet runs if those before it pass the request on. */
+function markBehind(steps: readonly TracedStep[]): void {
+  for (const step of steps.filter(({ outcome }) => outcome === "acted").slice(1)) step.outcome = "depends";
 }
 
 /** A rule that matches has no effect if later rules that match set the same values. */

@@ -13,7 +13,10 @@ import { partsRoom, rulesetStep } from "./rule-steps.ts";
 import { unreached, type StepOutcome, type TracedStep } from "./step.ts";
 
 /** The parts of a zone's configuration that a caller may read. */
-export type Readable = Record<"settings" | "originRules" | "snippets" | "routes" | "origin", boolean>;
+export type Readable = Record<
+  "records" | "settings" | "originRules" | "snippets" | "routes" | "origin",
+  boolean
+>;
 
 export interface TracedConfiguration {
   rulesets: Pick<Rulesets, "list">;
@@ -32,7 +35,7 @@ export async function traceRequest(
   from: TracedConfiguration,
 ): Promise<TracedStep[]> {
   const { zone, description } = request;
-  const { entry, step: record } = recordStep(request);
+  const { entry, step: record } = recordStep(request, readable.records);
   const settings = settingsStep(request, from.zoneSettings);
   const isRedirected = settings.trace!.some(({ action }) => action === "redirect");
   const fields = requestFields(description);
@@ -80,11 +83,18 @@ const hidden = ({ step_name, type }: TracedStep): TracedStep => ({
 });
 
 /** The record of the host, which decides whether the edge serves it. */
-function recordStep({ zone, host }: TracedRequest): { entry: HostEntry | undefined; step: TracedStep } {
+function recordStep(
+  { zone, host }: TracedRequest,
+  isReadable: boolean,
+): { entry: HostEntry | undefined; step: TracedStep } {
   const step = { step_name: "dns_record", type: "record", name: host } as const;
   try {
     const entry = servedEntry(zone, host);
-    if (entry !== undefined) return { entry, step: { ...step, matched: true, outcome: "acted" } };
+    if (entry !== undefined) {
+      const records = entry.targets.map(({ type, content }) => `${type} ${content}`);
+      const shown = isReadable ? { action_parameters: { records } } : {};
+      return { entry, step: { ...step, ...shown, matched: true, outcome: "acted" } };
+    }
     return {
       entry,
       step: { ...step, matched: false, outcome: "no_match", description: "No record has this name" },

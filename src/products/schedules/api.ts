@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
+import { expected, tagOf } from "../../control/api/if-match.ts";
 import { operationsFor } from "../../control/api/operation.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { schedulesOfScriptMax } from "./schedule.ts";
@@ -49,6 +50,9 @@ const result = (schedules: readonly PlannedSchedule[]): z.input<typeof Schedules
   })),
 });
 
+/** Their order has no meaning. */
+const schedulesTag = (crons: readonly string[]): string => tagOf(crons.toSorted());
+
 const path = "/accounts/{account_id}/workers/scripts/{script_name}/schedules";
 
 export const scheduleOperations = [
@@ -59,13 +63,17 @@ export const scheduleOperations = [
     summary: "List the schedules of a script",
     access: { scope: "account", permission: "workers_scripts:read" },
     result: SchedulesSchema,
-    async handle({ account, params, services }) {
+    async handle(call) {
+      const { account, params, services } = call;
       const { name } = services.scripts.get({ accountId: account.id }, params["script_name"]!);
-      return result(services.schedules.list(account.id, name));
+      const schedules = services.schedules.list(account.id, name);
+      call.etag = schedulesTag(schedules.map(({ cron }) => cron));
+      return result(schedules);
     },
   }),
   operation({
     id: "script_schedules_put",
+    takesIfMatch: true,
     method: "PUT",
     path,
     summary: "Replace the schedules of a script",
@@ -74,10 +82,17 @@ export const scheduleOperations = [
     bodyKind: "own",
     acceptAnyContentType: true,
     result: SchedulesSchema,
-    async handle({ account, params, services, incoming }) {
+    async handle(call) {
+      const { account, params, services, incoming } = call;
       const input = await readJson(incoming, InputSchema, 256 * 1024);
       const crons = input.map(({ cron }) => cron.trim());
-      return result(await services.schedules.replace(account.id, params["script_name"]!, crons));
+      const check = expected(incoming);
+      const name = params["script_name"]!;
+      const schedules = await services.schedules.replace(account.id, name, crons, (before) =>
+        check(schedulesTag(before)),
+      );
+      call.etag = schedulesTag(crons);
+      return result(schedules);
     },
   }),
 ];

@@ -37,6 +37,7 @@ export const schedules = capability({
       }));
     },
     inFlight: () => cronScheduler.runningCount,
+    scheduled: (untilMs) => planned.runsBetween(clock.now(), untilMs),
   }),
   async run({ cronScheduler: scheduler }) {
     await scheduler.start();

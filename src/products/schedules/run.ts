@@ -1,4 +1,4 @@
-import { during } from "../../platform/tracing/spans/span.ts";
+import { inSpan } from "../../platform/tracing/spans/span.ts";
 import type { Tracer } from "../../platform/tracing/spans/tracer.ts";
 import type { Runtime } from "../../workers/runtime/runtime.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
@@ -12,7 +12,7 @@ export const runScheduled =
     const live = scripts.live(owner, scriptName);
     if (live === undefined) throw new Error("the script has no deployed version");
     const event = JSON.stringify({ cron, scheduledTime: scheduledTimeMs });
-    await during(tracer?.begin(`scheduled ${scriptName}`, "internal"), async (span) =>
+    await inSpan(tracer?.begin(`scheduled ${scriptName}`, "internal"), async (span) =>
       runtime.invoke(owner, live, "scheduled", event, undefined, span),
     );
   };

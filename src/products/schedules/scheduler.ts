@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { minuteMs, type Schedules } from "./schedules.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import { clock } from "../../platform/timers/clock.ts";
+import { runAt } from "../../platform/timers/run-at.ts";
 
 export interface ScheduledRun {
   accountId: string;
@@ -21,7 +22,7 @@ export class CronScheduler {
   readonly #run: RunScheduled;
   readonly #logger: Logger;
   readonly #running = new Set<Promise<void>>();
-  #timer: NodeJS.Timeout | undefined;
+  #cancelWait = (): void => {};
   #isStopped = false;
 
   constructor(schedules: Schedules, run: RunScheduled, logger: Logger) {
@@ -38,7 +39,7 @@ export class CronScheduler {
   /** From now on, leaves due runs to other nodes. */
   stopClaiming(): void {
     this.#isStopped = true;
-    clearTimeout(this.#timer);
+    this.#cancelWait();
   }
 
   async stop(): Promise<void> {
@@ -74,25 +75,21 @@ export class CronScheduler {
   }
 
   #wait(): void {
-    const now = clock.now();
-    const nextMinute = (Math.floor(now / minuteMs) + 1) * minuteMs;
-    this.#tickAfter(nextMinute - now);
+    if (this.#isStopped) return;
+    const nextMinute = (Math.floor(clock.now() / minuteMs) + 1) * minuteMs;
+    this.#cancelWait = runAt(nextMinute, () => this.#tick());
   }
 
   /** A failed tick is repeated within its minute. */
-  #tickAfter(waitMs: number): void {
-    if (this.#isStopped) return;
-    this.#timer = setTimeout(() => {
-      unawaited(
-        this.tick(clock.now()).then(
-          () => this.#wait(),
-          (error: unknown) => {
-            this.#logger.warn({ err: error }, "looking for scheduled runs failed");
-            this.#tickAfter(retryMs);
-          },
-        ),
-      );
-    }, waitMs);
-    this.#timer.unref();
+  #tick(): void {
+    unawaited(
+      this.tick(clock.now()).then(
+        () => this.#wait(),
+        (error: unknown) => {
+          this.#logger.warn({ err: error }, "looking for scheduled runs failed");
+          if (!this.#isStopped) this.#cancelWait = clock.after(retryMs, () => this.#tick());
+        },
+      ),
+    );
   }
 }

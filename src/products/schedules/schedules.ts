@@ -75,14 +75,25 @@ export class Schedules {
     return earliest([...this.#all.values()].map(({ nextOn }) => nextOn));
   }
 
+  /** The number of runs after `fromMs`, until `toMs`. */
+  runsBetween(fromMs: number, toMs: number): number {
+    const counts = [...this.#all.values()].map(({ timetable }) => timetable.between(fromMs, toMs + 1).count);
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
   list(accountId: string, scriptName: string): PlannedSchedule[] {
     return [...this.#all.values()].filter(
       (each) => each.accountId === accountId && each.scriptName === scriptName,
     );
   }
 
-  /** Replaces a script's schedules. Unchanged ones keep their last run. */
-  async replace(accountId: string, scriptName: string, crons: readonly string[]): Promise<PlannedSchedule[]> {
+  /** Replaces a script's schedules, unless `check` throws for the current ones. Unchanged ones keep their last run. */
+  async replace(
+    accountId: string,
+    scriptName: string,
+    crons: readonly string[],
+    check: (current: readonly string[]) => void = () => {},
+  ): Promise<PlannedSchedule[]> {
     this.#scripts.get({ accountId }, scriptName);
     const faults = await Promise.all(
       crons.map(async (cron, i) => {
@@ -94,12 +105,13 @@ export class Schedules {
     const errors = faults.flat();
     if (errors.length > 0) throw new DomainErrors(errors);
 
-    const before = new Set(this.list(accountId, scriptName).map(({ cron }) => cron));
     const now = clock.now();
-    const added = crons.filter((cron) => !before.has(cron));
     await this.#storage.write(async (trx, changed) => {
       await this.#scripts.lock(trx, { accountId }, scriptName);
-      const gone = [...before].filter((cron) => !crons.includes(cron));
+      const before = await store.cronsOf(trx, accountId, scriptName);
+      check(before);
+      const gone = before.filter((cron) => !crons.includes(cron));
+      const added = crons.filter((cron) => !before.includes(cron));
       await store.remove(trx, accountId, scriptName, gone);
       const fresh = { accountId, scriptName, lastRunOn: now, missedRuns: 0, lastMissedOn: null };
       await store.insert(

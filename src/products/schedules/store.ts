@@ -19,6 +19,16 @@ export async function loadAll(read: Read): Promise<Schedule[]> {
   return rows.map(toSchedule);
 }
 
+export async function cronsOf(read: Read, accountId: string, scriptName: string): Promise<string[]> {
+  const rows = await read
+    .selectFrom("schedules")
+    .select("cron")
+    .where("account_id", "=", accountId)
+    .where("script_name", "=", scriptName)
+    .execute();
+  return rows.map(({ cron }) => cron);
+}
+
 export async function insert(trx: Write, schedules: readonly Schedule[]): Promise<void> {
   if (schedules.length === 0) return;
   await trx

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { ownerToken, startTestServer, type Answer, type TestServer } from "../../../test/helpers/server.ts";
+import {
+  ownerToken,
+  startTestServer,
+  type ApiResponse,
+  type TestServer,
+} from "../../../test/helpers/server.ts";
 
 const handler = "export default { async fetch(request) { return fetch(request); } };";
 let server: TestServer;
@@ -23,24 +28,24 @@ async function upload(
   files: Files,
   metadata: unknown = { main_module: "main.js" },
   type = "application/javascript+module",
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const form = new FormData();
   form.append("metadata", JSON.stringify(metadata));
   for (const [file, content] of Object.entries(files))
     form.append("files", new File([content], file, { type }));
   return send(name, form);
 }
-async function send(name: string, form: FormData): Promise<Answer> {
+async function send(name: string, form: FormData): Promise<ApiResponse> {
   const response = await fetch(`${server.ready.api}${zone}/snippets/${name}`, {
     method: "PUT",
     headers: { authorization: `Bearer ${ownerToken}` },
     body: form,
   });
-  const body = (await response.json()) as Answer["body"];
+  const body = (await response.json()) as ApiResponse["body"];
   return { status: response.status, headers: response.headers, body };
 }
-const put = (name: string, code = handler): Promise<Answer> => upload(name, { "main.js": code });
-const rules = (list: readonly object[]): Promise<Answer> =>
+const put = (name: string, code = handler): Promise<ApiResponse> => upload(name, { "main.js": code });
+const rules = (list: readonly object[]): Promise<ApiResponse> =>
   server.call("PUT", `${zone}/snippets/snippet_rules`, { rules: list });
 const rule = (snippet_name: string, more: object = {}) => ({
   expression: "ssl",
@@ -303,7 +308,7 @@ it("reads and writes the same rules as the ruleset", async () => {
 
   const byId = `${zone}/rulesets/${ruleset.id}`;
   const unknown = { ...more, action_parameters: { snippet_name: "nobody" } };
-  const expectRefusal = async (call: Promise<Answer>, pointer: string): Promise<void> => {
+  const expectRefusal = async (call: Promise<ApiResponse>, pointer: string): Promise<void> => {
     const answer = await call;
     expect([answer.status, answer.body.errors[0]!.source?.pointer]).toEqual([400, pointer]);
   };
@@ -343,7 +348,7 @@ it("requires the permission of the phase", async () => {
     return (await server.call("POST", "/user/tokens", body)).body.result.value as string;
   };
   const entrypoint = `${zone}/rulesets/phases/http_request_snippets/entrypoint`;
-  const as = async (token: string, method: string, path: string, body?: object): Promise<Answer> =>
+  const as = async (token: string, method: string, path: string, body?: object): Promise<ApiResponse> =>
     server.call(method, path, body, { authorization: `Bearer ${token}` });
   const snippets = await tokenWith("Snippets Read");
   expect((await as(snippets, "GET", entrypoint)).status).toBe(200);

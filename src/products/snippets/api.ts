@@ -1,12 +1,14 @@
 import { z } from "zod";
 import { ApiError, ApiErrors } from "../../control/api/errors.ts";
+import { expected } from "../../control/api/if-match.ts";
 import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { readUploadForm } from "../../control/api/upload-form.ts";
 import { checkExpression } from "../../control/rulesets/expression.ts";
-import type { Rule } from "../../control/rulesets/ruleset.ts";
+import { rulesTag, type Rule } from "../../control/rulesets/ruleset.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { plans } from "../../control/zones/plans.ts";
+import { expressionBytesMax } from "../../rules/syntax/parse.ts";
 import { snippetErrors } from "./errors.ts";
 import { snippetNamePattern, type SnippetSummary } from "./snippet.ts";
 import { snippetNameOf, type Snippets } from "./snippets.ts";
@@ -91,15 +93,16 @@ const snippetOperationsOf = [
     summary: "Get a snippet's code as multipart/form-data with a part for each file",
     access: read,
     async handle({ zone, params, services }) {
-      const { modules } = await services.snippets.find(zone.id, nameIn(params));
+      const { modules, mainModule, version } = await services.snippets.find(zone.id, nameIn(params));
       const form = new FormData();
       for (const { name, content } of modules)
         form.append(name, new File([content], name, { type: moduleType }));
-      return new Response(form);
+      return new Response(form, { headers: { "cf-entrypoint": mainModule, etag: `"${version}"` } });
     },
   }),
   operation({
     id: "snippet_put",
+    takesIfMatch: true,
     method: "PUT",
     path: snippetPath,
     summary: "Create a snippet, or replace its code",
@@ -110,14 +113,17 @@ const snippetOperationsOf = [
       files: z.array(z.string().meta({ format: "binary" })).max(1000),
     }),
     result: SnippetSchema,
-    async handle({ zone, params, incoming, services }) {
+    async handle(call) {
+      const { zone, params, incoming, services } = call;
       const name = nameIn(params);
       const form = await readUploadForm(incoming, uploadLimits);
       if (!snippetNamePattern.test(name)) throw snippetErrors.badName(name);
       const { snippetsMax, snippetBytesMax } = plans[zone.plan];
       if (snippetsMax === 0) throw snippetErrors.notInPlan(zone.plan);
       const upload = await readSnippetUpload(form, { codeBytesMax: snippetBytesMax });
-      return snippetResource(await services.snippets.put(zone, name, upload));
+      const snippet = await services.snippets.put(zone, name, upload, expected(incoming));
+      call.etag = snippet.version;
+      return snippetResource(snippet);
     },
   }),
   operation({
@@ -142,7 +148,7 @@ const RuleInputSchema = z.strictObject({
   version: z.string().max(64).optional(),
   description: z.string().max(500).default(""),
   enabled: z.boolean().default(false),
-  expression: z.string().min(1).max(4096),
+  expression: z.string().min(1).max(expressionBytesMax),
   snippet_name: z.string().min(1).max(255),
 });
 const SnippetRulesSchema = z.array(SnippetRuleSchema);
@@ -155,17 +161,23 @@ const snippetRuleOperations = [
     summary: "Get the snippet rules in order",
     access: read,
     result: SnippetRulesSchema,
-    handle: async ({ zone, services }) => (await services.snippets.rules(zone.id)).map(ruleResource),
+    async handle(call) {
+      const rules = await call.services.snippets.rules(call.zone.id);
+      call.etag = rulesTag(rules);
+      return rules.map(ruleResource);
+    },
   }),
   operation({
     id: "snippet_rules_put",
+    takesIfMatch: true,
     method: "PUT",
     path: `${base}/snippet_rules`,
     summary: "Replace all snippet rules, or change nothing",
     access: edit,
     body: z.strictObject({ rules: z.array(RuleInputSchema).max(rulesMax) }),
     result: SnippetRulesSchema,
-    async handle({ zone, body, services }) {
+    async handle(call) {
+      const { zone, body, services, incoming } = call;
       await checkExpressions(body.rules.map(({ expression }) => expression));
       const rules = body.rules.map(({ expression, description, enabled, snippet_name: snippetName }) => ({
         expression,
@@ -173,18 +185,26 @@ const snippetRuleOperations = [
         enabled,
         snippetName,
       }));
-      return (await services.snippets.replaceRules(zone.id, rules)).map(ruleResource);
+      const check = expected(incoming);
+      const replaced = await services.snippets.replaceRules(zone.id, rules, (now) => check(rulesTag(now)));
+      call.etag = rulesTag(replaced);
+      return replaced.map(ruleResource);
     },
   }),
   operation({
     id: "snippet_rules_delete",
+    takesIfMatch: true,
     method: "DELETE",
     path: `${base}/snippet_rules`,
     summary: "Delete all snippet rules",
     access: edit,
     result: SnippetRulesSchema,
-    handle: async ({ zone, services }) =>
-      (await services.snippets.replaceRules(zone.id, [])).map(ruleResource),
+    async handle({ zone, services, incoming }) {
+      const check = expected(incoming);
+      return (await services.snippets.replaceRules(zone.id, [], (now) => check(rulesTag(now)))).map(
+        ruleResource,
+      );
+    },
   }),
 ];
 

@@ -10,12 +10,12 @@ import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import { refuse } from "../../sandbox/gateway/gateway-server.ts";
 import { idInCells, type CellScript } from "../../sandbox/process/script.ts";
 import { CountedBody } from "../../edge/http/body.ts";
-import { answerError } from "../../edge/request/error-page.ts";
+import { respondWithError } from "../../edge/request/error-page.ts";
 import { VisitorError, visitorError, visitorErrors } from "../../edge/http/errors.ts";
 import type { EdgeHandler, EdgeHttpRequest, EdgeRequest } from "../../edge/request/handlers.ts";
 import { externalHeaders, visitorHeaders } from "../../edge/http/headers.ts";
 import type { Outbound, Send } from "../../edge/origin/outbound.ts";
-import { within, type Span } from "../../platform/tracing/spans/span.ts";
+import { inChildSpan, type Span } from "../../platform/tracing/spans/span.ts";
 import { withTrace } from "../../platform/tracing/spans/trace-headers.ts";
 import { nextVia, type Via } from "../../edge/http/via.ts";
 import { plans } from "../../control/zones/plans.ts";
@@ -121,14 +121,15 @@ class Chain {
     response: ServerResponse,
     path: string,
     headers: readonly string[],
-    answerHeaders: (raw: readonly string[], status: number) => string[],
+    responseHeaders: (raw: readonly string[], status: number) => string[],
   ): Promise<void> {
     const parent = index === 0 ? this.#edgeRequest.span : this.#spans[index - 1];
-    if (parent === undefined) return this.#runSnippet(index, request, response, path, headers, answerHeaders);
+    if (parent === undefined)
+      return this.#runSnippet(index, request, response, path, headers, responseHeaders);
     const snippet = this.#snippets[index]!;
-    await within(parent, snippetName(snippet), async (span = parent) => {
+    await inChildSpan(parent, snippetName(snippet), async (span = parent) => {
       this.#spans[index] = span;
-      await this.#runSnippet(index, request, response, path, withTrace(headers, span), answerHeaders);
+      await this.#runSnippet(index, request, response, path, withTrace(headers, span), responseHeaders);
     });
   }
 
@@ -138,7 +139,7 @@ class Chain {
     response: ServerResponse,
     path: string,
     headers: readonly string[],
-    answerHeaders: (raw: readonly string[], status: number) => string[],
+    responseHeaders: (raw: readonly string[], status: number) => string[],
   ): Promise<void> {
     const { cells, limits, logger } = this.#options;
     const { zone, isTls, cf } = this.#edgeRequest;
@@ -157,7 +158,7 @@ class Chain {
           cf: cf(),
           body: hasBody ? new CountedBody(request, limits.bodyBytesMax) : null,
         },
-        answer: { response, headers: answerHeaders },
+        answer: { response, headers: responseHeaders },
         hooks: () => (hooks = this.#hooks(index)),
         kind: index === 0 && this.#edgeRequest.via === undefined ? "request" : "call",
       }));
@@ -237,7 +238,7 @@ class Chain {
         ? this.#edgeRequest.next(from, answer, to.pathname + to.search, this.#viaOf(index))
         : this.#fetch(index, to, from, answer);
     const asked = { image, url, send };
-    await within(this.#spans[index], "image.transform", async () =>
+    await inChildSpan(this.#spans[index], "image.transform", async () =>
       this.#options.answerImageFetch(zone?.id ?? "", asked, request, response),
     );
   }
@@ -268,7 +269,7 @@ class Chain {
     if (visible.code === 500)
       this.#options.logger.error({ err: error, ray: this.#edgeRequest.ray }, "a fetch of a snippet failed");
     if (isContinuation || response.headersSent)
-      answerError(request, response, visible, this.#edgeRequest.ray);
+      respondWithError(request, response, visible, this.#edgeRequest.ray);
     else refuse(response, `${visible.title}: ${visible.message}`);
   }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { checkModule, describeFault } from "./check-module.ts";
+import { checkModule, moduleFaultText } from "./check-module.ts";
 
 const main = (code: string) => checkModule(code, { isMain: true });
 const handler = "export default { async fetch(request) { return fetch(request); } };";
@@ -80,7 +80,7 @@ it("survives very deeply nested code", async () => {
 
 it("shows the position in the line", async () => {
   const code = `\tconst x = 1;\n\tconst y = import("z");\n${handler}`;
-  expect(describeFault(code, (await main(code))!)).toBe(
+  expect(moduleFaultText(code, (await main(code))!)).toBe(
     [
       "line 2, column 12: import() is not available: a snippet cannot load other modules",
       ' const y = import("z");',
@@ -91,7 +91,7 @@ it("shows the position in the line", async () => {
 
 it("shows only a part of a long line", async () => {
   const code = `${"a();".repeat(1000)}import("z");`;
-  const lines = describeFault(code, (await main(code))!).split("\n");
+  const lines = moduleFaultText(code, (await main(code))!).split("\n");
   expect(lines[1]!.length).toBe(72);
   expect(lines[1]!.slice(lines[2]!.length - 1)).toBe('import("z");');
 });

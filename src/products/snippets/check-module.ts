@@ -25,7 +25,7 @@ export async function checkModule(code: string, role: ModuleRole): Promise<Modul
 }
 
 /** The message with its position, and the line with a mark below the position. */
-export function describeFault(code: string, { message, line, column }: ModuleFault): string {
+export function moduleFaultText(code: string, { message, line, column }: ModuleFault): string {
   const text = code.split(/\r\n|[\r\n\u2028\u2029]/)[line - 1] ?? "";
   // Long lines are shown around the fault only.
   const start = Math.max(0, column - 1 - 60);
@@ -109,22 +109,22 @@ function entryFault(program: Program): ModuleFault | undefined {
  * Detects a default export that is certainly not an object with a `fetch` method. Cases that only running can
  * decide (such as the result of a call) are accepted.
  */
-function handlerFault(value: AnyNode, program: Program, place: AnyNode): ModuleFault | undefined {
+function handlerFault(value: AnyNode, program: Program, node: AnyNode): ModuleFault | undefined {
   const resolved = value.type === "Identifier" ? definitionOf(value.name, program) : value;
   switch (resolved?.type) {
     case "ObjectExpression":
-      return methodFault(resolved.properties, place);
+      return methodFault(resolved.properties, node);
     case "FunctionDeclaration":
     case "FunctionExpression":
     case "ArrowFunctionExpression":
-      return at(place, `the default export is a function, ${wanted}`);
+      return at(node, `the default export is a function, ${wanted}`);
     case "ClassDeclaration":
     case "ClassExpression":
-      return at(place, `the default export is a class, ${wanted}`);
+      return at(node, `the default export is a class, ${wanted}`);
     case "Literal":
     case "TemplateLiteral":
     case "ArrayExpression":
-      return at(place, `the default export is not an object with a fetch method, ${wanted}`);
+      return at(node, `the default export is not an object with a fetch method, ${wanted}`);
     default:
       return undefined;
   }
@@ -132,7 +132,7 @@ function handlerFault(value: AnyNode, program: Program, place: AnyNode): ModuleF
 
 type ObjectPart = Extract<AnyNode, { type: "ObjectExpression" }>["properties"][number];
 
-function methodFault(properties: readonly ObjectPart[], place: AnyNode): ModuleFault | undefined {
+function methodFault(properties: readonly ObjectPart[], node: AnyNode): ModuleFault | undefined {
   for (const property of properties.toReversed()) {
     if (property.type === "SpreadElement") return undefined; // may add the method
     const name = keyOf(property);
@@ -143,7 +143,7 @@ function methodFault(properties: readonly ObjectPart[], place: AnyNode): ModuleF
     );
     return isData ? at(property, `fetch is not a function, ${wanted}`) : undefined;
   }
-  return at(place, `the default export has no fetch method, ${wanted}`);
+  return at(node, `the default export has no fetch method, ${wanted}`);
 }
 
 /** The definition of a name in the module that is never reassigned. */

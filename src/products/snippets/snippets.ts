@@ -103,11 +103,18 @@ export class Snippets {
     return snippet;
   }
 
-  async put(zone: Zone, name: string, upload: SnippetUpload): Promise<Snippet> {
+  /** Creates a snippet or replaces its code, unless `check` throws for the version that it has. */
+  async put(
+    zone: Zone,
+    name: string,
+    upload: SnippetUpload,
+    check: (version: string | undefined) => void = () => {},
+  ): Promise<Snippet> {
     const { snippetsMax } = plans[zone.plan];
     return this.#storage.write(async (trx, changed) => {
       await lockZone(this.#storage, trx, zone.id);
       const before = await store.find(trx, zone.id, name);
+      check(before?.version);
       if (before === undefined && (await store.list(trx, zone.id)).length >= snippetsMax)
         throw snippetErrors.tooMany(snippetsMax);
       const now = clock.now();
@@ -141,8 +148,14 @@ export class Snippets {
   }
 
   /** Replaces all rules, or none. A snippet's rule keeps its id when it moves. */
-  async replaceRules(zoneId: string, inputs: readonly SnippetRuleInput[]): Promise<Rule[]> {
-    const { rules } = await this.#rulesets.putEntrypoint(zoneId, snippetPhase, (current) => {
+  async replaceRules(
+    zoneId: string,
+    inputs: readonly SnippetRuleInput[],
+    check: (current: readonly Rule[]) => void = () => {},
+  ): Promise<Rule[]> {
+    const { rules } = await this.#rulesets.putEntrypoint(zoneId, snippetPhase, (ruleset) => {
+      const current = ruleset?.rules ?? [];
+      check(current);
       const idOf = new Map(current.map((rule) => [snippetNameOf(rule), rule.id]));
       const rules = inputs.map(({ snippetName, ...rule }) => {
         const id = idOf.get(snippetName);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { DomainErrors, type DomainError } from "../../platform/domain-error.ts";
 import type { UploadForm } from "../../control/api/upload-form.ts";
 import { validate } from "../../control/api/validation.ts";
-import { checkModule, describeFault } from "./check-module.ts";
+import { checkModule, moduleFaultText } from "./check-module.ts";
 import { snippetErrors } from "./errors.ts";
 import type { SnippetModule } from "./snippet.ts";
 
@@ -57,7 +57,7 @@ function fileFault({ name, contentType }: UploadForm["files"][number]): string |
 
 async function codeFault(code: string, isMain: boolean): Promise<string | undefined> {
   const fault = await checkModule(code, { isMain });
-  return fault && describeFault(code, fault);
+  return fault && moduleFaultText(code, fault);
 }
 
 function textOf(bytes: Uint8Array): string | undefined {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { z } from "zod";
+import type { Span } from "../../platform/tracing/spans/span.ts";
 import { readJson } from "../../control/api/body.ts";
 import { ApiErrors, callerError } from "../../control/api/errors.ts";
 import { throwInScript, type BindingCall, type BindingHandler } from "../../workers/binding.ts";
@@ -54,6 +55,7 @@ const ControlSchema = z.strictObject({
     .optional(),
 });
 const EventSchema = z.strictObject({ type: z.string(), payload: TextSchema });
+const IdsSchema = z.array(z.string()).min(1).max(workflowLimits.batchMax);
 const bodyBytesMax = 8 * 1024 * 1024;
 /** A script that exceeds its creation rate is delayed by at most this before it gets an error. */
 const createWaitMsMax = 10_000;
@@ -76,7 +78,7 @@ export const workflowBinding =
 async function answer(
   workflows: Workflows,
   instances: Instances,
-  { caller, binding, url, request, response }: BindingCall<"workflow">,
+  { caller, binding, url, request, response, span }: BindingCall<"workflow">,
 ): Promise<void> {
   const workflow = workflows.get(caller.accountId, binding.workflow_name);
   const [, kind, encodedId = "", action] = url.pathname.split("/");
@@ -84,35 +86,12 @@ async function answer(
   switch (
     `${request.method} ${kind}${encodedId === "" ? "" : "/id"}${action === undefined ? "" : `/${action}`}`
   ) {
-    case "POST instances": {
-      const inputs = await readJson(request, InstancesSchema, bodyBytesMax);
-      const made = await instances.createBatch(
-        workflow,
-        inputs.map(({ id: own, params, retention }) => ({
-          id: own,
-          params,
-          retention: readRetention(retention, "retention"),
-        })),
-        "binding",
-        createWaitMsMax,
-      );
-      const exists = workflowErrors.alreadyExists();
-      const duplicate = workflowErrors.duplicateInBatch();
+    case "POST instances":
       sendJson(
         response,
-        made.map((each) => {
-          if ("row" in each) return { id: each.row.id };
-          const error = each.skipped === "exists" ? exists : duplicate;
-          return {
-            index: each.index,
-            id: each.id,
-            code: codeOf(error),
-            message: inputs.length === 1 ? error.scriptMessage : error.message,
-          };
-        }),
+        await create(instances, workflow, await readJson(request, InstancesSchema, bodyBytesMax), span),
       );
       return;
-    }
     case "GET instances/id": {
       const row = await instances.get(workflow, id);
       sendJson(response, {
@@ -145,20 +124,56 @@ async function answer(
       sendJson(response, {});
       return;
     }
-    case "POST delete": {
-      const ids = await readJson(
-        request,
-        z.array(z.string()).min(1).max(workflowLimits.batchMax),
-        bodyBytesMax,
-      );
-      await Promise.all(ids.map(async (each) => instances.get(workflow, each)));
-      await Promise.all(ids.map(async (each) => instances.delete(workflow, each)));
+    case "POST delete":
+      await deleteAll(instances, workflow, await readJson(request, IdsSchema, bodyBytesMax));
       sendJson(response, {});
       return;
-    }
     default:
       throw workflowErrors.invalid(`Unknown request ${request.method} ${url.pathname}`);
   }
+}
+
+type BoundWorkflow = ReturnType<Workflows["get"]>;
+
+/** Creates instances. Resolves with the id or the error of each. */
+async function create(
+  instances: Instances,
+  workflow: BoundWorkflow,
+  inputs: z.infer<typeof InstancesSchema>,
+  span: Span | undefined,
+): Promise<object[]> {
+  const made = await instances.createBatch(
+    workflow,
+    inputs.map(({ id, params, retention }) => ({
+      id,
+      params,
+      retention: readRetention(retention, "retention"),
+    })),
+    "binding",
+    { waitMsMax: createWaitMsMax, span },
+  );
+  const exists = workflowErrors.alreadyExists();
+  const duplicate = workflowErrors.duplicateInBatch();
+  return made.map((each) => {
+    if ("row" in each) return { id: each.row.id };
+    const error = each.skipped === "exists" ? exists : duplicate;
+    return {
+      index: each.index,
+      id: each.id,
+      code: codeOf(error),
+      message: inputs.length === 1 ? error.scriptMessage : error.message,
+    };
+  });
+}
+
+/** Deletes instances, or none if one of them does not exist. */
+async function deleteAll(
+  instances: Instances,
+  workflow: BoundWorkflow,
+  ids: readonly string[],
+): Promise<void> {
+  await Promise.all(ids.map(async (each) => instances.get(workflow, each)));
+  await Promise.all(ids.map(async (each) => instances.delete(workflow, each)));
 }
 
 const sendJson = (response: ServerResponse, body: unknown): void => {

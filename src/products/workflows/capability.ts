@@ -44,6 +44,7 @@ export const workflows = capability({
   run: ({ workflowEngine }) => ({ giveBack: () => workflowEngine.giveBack(), stop: () => {} }),
   load: ({ workflowEngine }) => workflowEngine.start(),
   due: ({ workflowEngine }) => workflowEngine.due,
+  expire: async ({ workflowEngine }) => ({ workflows: await workflowEngine.expire() }),
   reset: ({ workflowEngine }) => workflowEngine.reset(),
   close: ({ workflowEngine }) => workflowEngine.close(),
 });

@@ -3,12 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { openStorage } from "../../platform/storage/storage.ts";
+import { setTime } from "../../platform/timers/clock.ts";
 import { EngineHarness } from "./testing.ts";
 
 /** Operations on instances that run in real cells. The numbers are those of the acceptance cases. */
 let harness: EngineHarness;
 const folders: string[] = [];
 afterEach(async () => {
+  setTime();
   await harness.close();
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
 });
@@ -40,22 +42,26 @@ describe("sleeps (8)", () => {
 
 describe("sleeps across a restart of the engine (8)", () => {
   it.each([
-    ["goes on sleeping", 2000, (): boolean => true],
-    ["wakes an overdue instance", 300, (due: number): boolean => Date.now() > due],
-  ])("%s", async (_, sleepMs, isTime) => {
+    ["goes on sleeping", 0],
+    ["wakes an overdue instance", 5000],
+  ])("%s", async (_, overdueMs) => {
     const folder = mkdtempSync(join(tmpdir(), "workflows-sleeps-"));
     folders.push(folder);
     const start = async (): Promise<EngineHarness> =>
-      EngineHarness.start(
-        `await step.sleep("s", ${sleepMs}); return step.do("woken", async () => Date.now());`,
-        { storage: await openStorage(`sqlite:${join(folder, "test.db")}`), lingerMs: 20 },
-      );
+      EngineHarness.start(`await step.sleep("s", 400); return step.do("woken", async () => Date.now());`, {
+        storage: await openStorage(`sqlite:${join(folder, "test.db")}`),
+        lingerMs: 20,
+      });
+    let nowMs = Date.now();
+    setTime(() => nowMs);
     harness = await start();
     const { rid } = await harness.create("one");
     const { wakeOn } = await harness.until(rid, ({ status }) => status === "waiting");
     await harness.close();
-    while (!isTime(wakeOn!)) await new Promise((resolve) => setTimeout(resolve, 10));
+    if (overdueMs > 0) nowMs = wakeOn! + overdueMs;
     harness = await start();
+    if (overdueMs === 0) expect((await harness.row(rid)).wakeOn).toBe(wakeOn); // the clock stands
+    nowMs = wakeOn! + overdueMs;
     const { status, output } = await harness.ended(rid);
     expect(status).toBe("complete");
     expect(output).toBeGreaterThanOrEqual(wakeOn!);
@@ -121,12 +127,14 @@ describe("events (10, 11, 12)", () => {
 describe("pause (14, 15)", () => {
   it("lets the running step finish and starts no other", async () => {
     harness = await EngineHarness.start(
-      `const a = await step.do("a", async () => { await visit("a"); await new Promise((r) => setTimeout(r, 200)); return 1; });
+      `const a = await step.do("a", async () => { await visit("a"); return 1; });
        return a + await step.do("b", async () => { await visit("b"); return 2; });`,
     );
+    const endStep = harness.hold("/a");
     const { rid } = await harness.create("one");
     await hasBegun("/a")();
     expect((await harness.engine.operations.control(rid, "pause")).status).toBe("waitingForPause");
+    endStep();
     await harness.until(rid, ({ status }) => status === "paused");
     expect((await harness.journal(rid)).some(({ kind, key }) => kind === "done" && key === "do:a-1")).toBe(
       true,
@@ -139,13 +147,15 @@ describe("pause (14, 15)", () => {
 
   it("is cancelled by a resume that arrives before the step has ended", async () => {
     harness = await EngineHarness.start(
-      `await step.do("a", async () => { await visit("a"); await new Promise((r) => setTimeout(r, 150)); });
+      `await step.do("a", async () => visit("a"));
        return await step.do("b", async () => 2);`,
     );
+    const endStep = harness.hold("/a");
     const { rid } = await harness.create("one");
     await hasBegun("/a")();
     await harness.engine.operations.control(rid, "pause");
     expect((await harness.engine.operations.control(rid, "resume")).status).toBe("running");
+    endStep();
     expect((await harness.ended(rid)).output).toBe(2);
     expect(harness.requests).toEqual(["/a"]);
   });
@@ -154,11 +164,13 @@ describe("pause (14, 15)", () => {
 describe("terminate and restart (16, 17)", () => {
   it("drops a late result of a terminated instance", async () => {
     harness = await EngineHarness.start(
-      `await step.do("a", async () => { await visit("a"); await new Promise((r) => setTimeout(r, 200)); return 1; }); await visit("after");`,
+      `await step.do("a", async () => { await visit("a"); return 1; }); await visit("after");`,
     );
+    const endStep = harness.hold("/a");
     const { rid } = await harness.create("one");
     await hasBegun("/a")();
     expect((await harness.engine.operations.control(rid, "terminate")).status).toBe("terminated");
+    endStep();
     // The same step of an instance that begins later ends later.
     await harness.ended((await harness.create("two")).rid);
     expect((await harness.journal(rid)).filter(({ kind }) => kind === "done")).toEqual([]);
@@ -249,6 +261,7 @@ it("ended instances are removed after their retention, which frees their id (25)
       id: "short",
       params: "j{}",
       trigger: "api",
+      creatorTrace: null,
       successRetentionMs: 300,
       errorRetentionMs: 300,
     },
@@ -271,19 +284,21 @@ it("while the database fails, new work is refused and running instances wait unt
     },
   });
   harness = await EngineHarness.start(
-    `const a = await step.do("a", async () => { await visit("a"); await new Promise((r) => setTimeout(r, 150)); await visit("made"); return 1; });
+    `const a = await step.do("a", async () => { await visit("a"); await visit("made"); return 1; });
      await visit("acknowledged");
      return a;`,
     { storage, isFaultExpected: true },
   );
+  const endVisit = harness.hold("/a");
   const { rid } = await harness.create("one");
   await hasBegun("/a")();
   isFull = true;
   await expect(harness.create("two")).rejects.toThrow("The database accepts no writes");
+  endVisit();
   await hasBegun("/made")();
   const before = refusals;
   // The engine tries again to write.
-  await vi.waitFor(() => expect(refusals).toBeGreaterThan(before + 1), { timeout: 10_000 });
+  await vi.waitFor(() => expect(refusals).toBeGreaterThan(before + 1));
   await expect(event(rid, "t", 1)).rejects.toThrow("The database accepts no writes");
   expect(harness.requests).toEqual(["/a", "/made"]); // nothing is acknowledged while the database fails
   isFull = false;

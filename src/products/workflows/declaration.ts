@@ -100,6 +100,9 @@ export const declaration = declare({
     "0010-workflow-schedules": async () =>
       (await import("./migrations/0010-workflow-schedules.ts")).workflowSchedules,
     "0011-lasting-numbers": async () => (await import("./migrations/0011-lasting-numbers.ts")).lastingNumbers,
+    "0034-workflow-marks": async () => (await import("./migrations/0034-workflow-marks.ts")).workflowMarks,
+    "0037-workflow-creators": async () =>
+      (await import("./migrations/0037-workflow-creators.ts")).workflowCreators,
   },
   changes: ["workflow"],
   bindings: {

@@ -10,6 +10,8 @@ export interface InstanceHead {
   workflowRid: number;
   id: string;
   trigger: TriggerSource;
+  /** The `traceparent` of the span that created it, if its trace is kept. */
+  creatorTrace: string | null;
   /** Text of codec.ts. */
   params: string;
   successRetentionMs: number;

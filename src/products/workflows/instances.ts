@@ -1,5 +1,7 @@
 import type { SharedRates } from "../../platform/storage/nodes/shared-rates.ts";
 import type { Read } from "../../platform/storage/storage.ts";
+import { currentSpan } from "../../platform/tracing/spans/current.ts";
+import type { Span } from "../../platform/tracing/spans/span.ts";
 import { newOrderedUuid } from "../../platform/util/ids.ts";
 import { CreationBudget } from "./engine/creation-budget.ts";
 import { asWorkflowError, type Command } from "./engine/commands.ts";
@@ -81,12 +83,15 @@ export class Instances {
     return created.row;
   }
 
-  /** Creates all new instances in one transaction, or none. Waits up to `waitMsMax` for the creation rate. */
+  /**
+   * Creates all new instances in one transaction, or none. Waits up to `waitMsMax` for the creation rate. Their traces are
+   * linked to the span.
+   */
   async createBatch(
     workflow: Workflow,
     inputs: readonly NewInstanceInput[],
     trigger: TriggerSource,
-    waitMsMax = 0,
+    { waitMsMax = 0, span = currentSpan() }: { waitMsMax?: number; span?: Span | undefined } = {},
   ): Promise<Created[]> {
     const { engine, queuedMax, read } = this.#options;
     if (inputs.length === 0)
@@ -107,7 +112,7 @@ export class Instances {
     });
     let made = 0;
     try {
-      const created = await this.#make(workflow, inputs, trigger);
+      const created = await this.#make(workflow, inputs, trigger, span);
       made = created.filter((each) => "row" in each).length;
       return created;
     } finally {
@@ -124,6 +129,7 @@ export class Instances {
     workflow: Workflow,
     inputs: readonly NewInstanceInput[],
     trigger: TriggerSource,
+    span?: Span,
   ): Promise<Created[]> {
     const { engine, nodes, workflows } = this.#options;
     const version = await workflows.latestVersion(workflow);
@@ -146,6 +152,7 @@ export class Instances {
           id,
           params: input.params,
           trigger,
+          creatorTrace: span?.isSampled === true ? span.header : null,
           ...this.#retention(workflow, input),
         })),
       )

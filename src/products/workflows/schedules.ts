@@ -50,6 +50,14 @@ export class WorkflowSchedules {
     return earliest(this.#workflows.scheduled().map(({ timetable }) => timetable.next(afterMs)));
   }
 
+  /** The number of instances that are created after `fromMs`, until `toMs`. */
+  creationsBetween(fromMs: number, toMs: number): number {
+    const counts = this.#workflows
+      .scheduled()
+      .map(({ timetable }) => timetable.between(fromMs, toMs + 1).count);
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
   async stop(): Promise<void> {
     await this.#stop?.();
   }

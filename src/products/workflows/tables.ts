@@ -44,6 +44,8 @@ export interface WorkflowInstancesTable {
   workflow_rid: Immutable<number>;
   id: Immutable<string>;
   trigger: Immutable<string>;
+  /** The `traceparent` of the span that created the instance; null without one. */
+  creator_trace: Immutable<string | null>;
   params: Immutable<string>;
   success_retention_ms: Immutable<number>;
   error_retention_ms: Immutable<number>;

@@ -20,6 +20,8 @@ export class EngineHarness {
   readonly storage: Storage;
   /** Paths of the requests that scripts made. Each request is answered with its index. */
   readonly requests: string[] = [];
+  /** Paths whose requests wait for their answer. */
+  readonly #held = new Map<string, Promise<void>>();
   readonly #store: ReturnType<typeof instanceStore>;
 
   private constructor(storage: Storage, code: string, options: HarnessOptions) {
@@ -48,7 +50,9 @@ export class EngineHarness {
         hooks: () => ({
           fetch: (url, request, response) => {
             this.requests.push(url.pathname);
-            request.resume().on("end", () => response.end(String(this.requests.length)));
+            const count = String(this.requests.length);
+            const isFree = this.#held.get(url.pathname) ?? Promise.resolve();
+            request.resume().on("end", () => void isFree.then(() => response.end(count)));
           },
         }),
       }),
@@ -90,6 +94,13 @@ export default {};`;
     return harness;
   }
 
+  /** Lets requests of a path wait for their answer until the returned function is called. */
+  hold(path: string): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#held.set(path, promise);
+    return resolve;
+  }
+
   async create(id: string, params: unknown = {}): Promise<InstanceRow> {
     const [row] = await this.engine.operations.create(0, [
       {
@@ -99,6 +110,7 @@ export default {};`;
         id,
         params: `j${JSON.stringify(params)}`,
         trigger: "api",
+        creatorTrace: null,
         successRetentionMs: 86_400_000,
         errorRetentionMs: 86_400_000,
       },
@@ -112,7 +124,7 @@ export default {};`;
   }
 
   /** Resolves once `wanted` holds; checks after each durable change of the instance. */
-  async until(rid: number, wanted: (row: InstanceRow) => boolean, timeoutMs = 20_000): Promise<InstanceRow> {
+  async until(rid: number, wanted: (row: InstanceRow) => boolean, timeoutMs = 60_000): Promise<InstanceRow> {
     const end = Date.now() + timeoutMs;
     for (;;) {
       const row = await this.row(rid);

@@ -66,20 +66,20 @@ export type Move = { to: Status; effects: readonly TransitionEffect[] } | { refu
 
 const to = (status: Status, ...effects: TransitionEffect[]): Move => ({ to: status, effects });
 const refuse = (refusal: TransitionRefusal): Move => ({ refuse: refusal });
-type Row = Record<Status, Move | undefined>;
+type Transitions = Record<Status, Move | undefined>;
 /**
  * An input for some statuses only. In any other status it comes too late, from a fenced invocation, and is
  * ignored.
  */
-const only = (row: Partial<Row>): Row => ({ ...nowhere, ...row });
-const everywhere = (move: (status: Status) => Move): Row =>
-  Object.fromEntries(statuses.map((status) => [status, move(status)])) as Row;
-const nowhere: Row = Object.fromEntries(statuses.map((status) => [status, undefined])) as Row;
-const whenFinal = (refusal: TransitionRefusal): Partial<Row> =>
+const only = (row: Partial<Transitions>): Transitions => ({ ...nowhere, ...row });
+const everywhere = (move: (status: Status) => Move): Transitions =>
+  Object.fromEntries(statuses.map((status) => [status, move(status)])) as Transitions;
+const nowhere: Transitions = Object.fromEntries(statuses.map((status) => [status, undefined])) as Transitions;
+const whenFinal = (refusal: TransitionRefusal): Partial<Transitions> =>
   Object.fromEntries(finalStatuses.map((status) => [status, refuse(refusal)]));
 
 /** Ends the instance from any status. */
-const endAs = (status: Status): Partial<Row> => ({
+const endAs = (status: Status): Partial<Transitions> => ({
   queued: to(status, "dequeue", "expire"),
   running: to(status, "fence", "expire"),
   waiting: to(status, "disarmTimer", "expire"),
@@ -91,7 +91,7 @@ const endAs = (status: Status): Partial<Row> => ({
  * The whole state machine: the next status for each input and status. docs/reference/workflow-states.md is
  * generated from it.
  */
-export const transitions: Readonly<Record<Input, Row>> = {
+export const transitions: Readonly<Record<Input, Transitions>> = {
   slot: only({ queued: to("running", "dispatch") }),
   suspend: only({
     running: to("waiting", "fence", "armTimer"),

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { cellDefaults } from "../../sandbox/settings.ts";
-import type { Doors } from "../../sandbox/gateway/doors.ts";
+import type { RpcTunnels } from "../../sandbox/gateway/rpc-tunnels.ts";
 import type { Config } from "../../platform/config/settings.ts";
 import type { Runtime } from "../../workers/runtime/runtime.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
@@ -51,6 +51,8 @@ export interface WorkflowServices {
     giveBack(): Promise<void>;
     /** The instances that wait for a time, and the schedules. */
     due: DueWork;
+    /** Removes instances past their retention. Resolves with the number of all since the start. */
+    expire(): Promise<number>;
     close(): Promise<void>;
   };
 }
@@ -60,7 +62,7 @@ interface NeededServices {
   scripts: Scripts;
   versions: Versions;
   runtime: Runtime;
-  doors: Doors;
+  tunnels: RpcTunnels;
   tracer: Tracer | undefined;
   /** Undefined: this node counts alone. */
   sharedRates?: SharedRates | undefined;
@@ -138,6 +140,12 @@ const dueWork = (schedules: WorkflowSchedules, engine: WorkflowEngine): DueWork 
     return [...created, ...woken.map(({ id }) => ({ instance: id }))];
   },
   inFlight: () => engine.inFlight,
+  scheduled: (untilMs) => schedules.creationsBetween(clock.now(), untilMs),
+});
+
+const dueAndExpired = (schedules: WorkflowSchedules, engine: WorkflowEngine) => ({
+  due: dueWork(schedules, engine),
+  expire: async () => engine.expire(),
 });
 
 async function giveBackAll(shared: SharedNodes | undefined, schedules: WorkflowSchedules): Promise<void> {
@@ -156,7 +164,7 @@ async function closeAll(
 export function createWorkflows(
   config: Config,
   storage: Storage,
-  { scripts, versions, runtime, sharedRates, doors, tracer }: NeededServices,
+  { scripts, versions, runtime, sharedRates, tunnels, tracer }: NeededServices,
   logger: Logger,
 ): WorkflowServices {
   const workflows = new Workflows(storage, scripts);
@@ -166,7 +174,7 @@ export function createWorkflows(
   const store = instanceStore(storage, node);
   const cells = new WorkflowCells({
     settings: cellSettings(config),
-    doors,
+    tunnels,
     async prepare(code) {
       const prepared = await workflowCode(scripts, runtime)(code);
       return prepared && shared ? whileCurrent(prepared, () => engine.state.isCurrent()) : prepared;
@@ -208,7 +216,7 @@ export function createWorkflows(
       underTest,
       fastForward: async (rid, byMs) => fastForward(engine, rid, byMs),
       giveBack: async () => giveBackAll(shared, schedules),
-      due: dueWork(schedules, engine),
+      ...dueAndExpired(schedules, engine),
       close: async () => closeAll([schedules, engine, shared], cells),
     },
   };

@@ -37,7 +37,7 @@ export class Workflows {
   readonly #goneListeners: (() => void)[] = [];
   readonly #reads = new FreshReads(
     () => this.#read(),
-    (everything) => this.#place(everything),
+    (everything) => this.#replaceAll(everything),
   );
   #byRid = new Map<number, Workflow>();
   #byName = new Map<string, Workflow>();
@@ -53,9 +53,9 @@ export class Workflows {
         if (changes.some(({ kind }) => kind === "workflow" || kind === "account")) await this.load();
       },
       async () => {
-        const place = await this.#reads.reload();
+        const replace = await this.#reads.reload();
         return () => {
-          place();
+          replace();
           this.#current.forget();
         };
       },
@@ -78,7 +78,7 @@ export class Workflows {
     return { workflows, settings, timetables };
   }
 
-  #place({ workflows, settings, timetables }: Everything): void {
+  #replaceAll({ workflows, settings, timetables }: Everything): void {
     this.#timetables = timetables;
     const before = this.#byRid;
     this.#byRid = new Map(workflows.map((workflow) => [workflow.rid, workflow]));

@@ -1,6 +1,7 @@
 import type { Comparison } from "../syntax/ast.ts";
 import { bitwiseAnd } from "../evaluation/compare.ts";
 import type { IntSet } from "../values/value-sets.ts";
+import { spend, uncountedMax } from "../fields/work.ts";
 import type { Writer } from "./writer.ts";
 
 const symbols = { eq: "===", ne: "!==", lt: "<", le: "<=", gt: ">", ge: ">=" } as const;
@@ -17,17 +18,24 @@ export function condition(writer: Writer, operation: Comparison, value: string, 
     const name = writer.temporary();
     return `((${name}=${value})!==undefined&&${test(name)})`;
   };
+  // Counted inline, because most texts are short.
+  const searched = (test: (name: string) => string): string =>
+    guarded(
+      (name) => `(${name}.length>${uncountedMax}&&${writer.constant(spend)}(f,${name}.length),${test(name)})`,
+    );
   switch (operation.op) {
     case "true":
       return present ? value : `(${value}===true)`;
     case "bitwise_and":
       return guarded((name) => bitwiseCode(writer, name, operation.value));
     case "contains":
-      return guarded((name) => `${name}.includes(${writer.constant(operation.value)})`);
+      return searched((name) => `${name}.includes(${writer.constant(operation.value)})`);
     case "matches":
-      return guarded((name) => `${writer.constant(operation.regex.native ?? operation.regex)}.test(${name})`);
+      return searched(
+        (name) => `${writer.constant(operation.regex.native ?? operation.regex)}.test(${name})`,
+      );
     case "wildcard":
-      return guarded((name) => `${writer.constant(operation.pattern)}.test(${name})`);
+      return searched((name) => `${writer.constant(operation.pattern)}.test(${name})`);
     case "in":
       if (operation.set.of === "Bytes")
         return membership(writer, [...operation.set.values], operation.set.values, value);

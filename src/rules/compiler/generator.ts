@@ -9,9 +9,11 @@ import type {
   QuantifierNode,
 } from "../syntax/ast.ts";
 import { callOnce, combineArrays, mapCall } from "../syntax/calls.ts";
+import type { FieldSource } from "../fields/field-source.ts";
 import { navigate } from "../evaluation/navigate.ts";
 import { elementOf, isMap, type Type } from "../values/types.ts";
 import { lowerAscii, upperAscii } from "../values/wildcard.ts";
+import { spend } from "../fields/work.ts";
 import { condition } from "./conditions.ts";
 import type { Writer } from "./writer.ts";
 
@@ -153,19 +155,19 @@ export class Generator {
     const writer = this.#writer;
     const [first, second] = args;
     if (node.type !== node.returns && !single) {
-      return `${writer.constant(mapCall)}(${writer.constant(node)},${first},[${args.slice(1).join(",")}])`;
+      return `${writer.constant(mapCall)}(${writer.constant(node)},${first},[${args.slice(1).join(",")}],f)`;
     }
     const known = unaryFunctions[node.definition.name];
     if (known !== undefined) {
-      if (single) return `${writer.constant(known)}(${first})`;
+      if (single) return `${writer.constant(known)}(${first},f)`;
       const name = writer.temporary();
-      return `((${name}=${first})===undefined?undefined:${writer.constant(known)}(${name}))`;
+      return `((${name}=${first})===undefined?undefined:${writer.constant(known)}(${name},f))`;
     }
     if (node.definition.name === "len") return `${first}?.length`;
     const method = edgeMethods[node.definition.name];
     if (method !== undefined && single && node.args[1]?.kind === "literal")
       return `${first}.${method}(${second})`;
-    return `${writer.constant(callOnce)}(${writer.constant(node)},[${args.join(",")}])`;
+    return `${writer.constant(callOnce)}(${writer.constant(node)},[${args.join(",")}],f)`;
   }
 
   /** Code for an argument, which is an array if it is mapped. */
@@ -211,9 +213,15 @@ function edgeCode(writer: Writer, name: string, method: string, edge: string): s
 
 const inlineBytesMax = 8;
 const edgeMethods: Readonly<Record<string, string>> = { starts_with: "startsWith", ends_with: "endsWith" };
-const unaryFunctions: Readonly<Record<string, (bytes: string) => string>> = {
-  lower: lowerAscii,
-  upper: upperAscii,
+const counted =
+  (call: (bytes: string) => string) =>
+  (bytes: string, fields: FieldSource): string => {
+    spend(fields, bytes.length);
+    return call(bytes);
+  };
+const unaryFunctions: Readonly<Record<string, ReturnType<typeof counted>>> = {
+  lower: counted(lowerAscii),
+  upper: counted(upperAscii),
 };
 
 /** A comparison of mapped values, under any number of `not`. */

@@ -6,6 +6,7 @@ import {
   evaluate,
   parseExpression,
   requestFields,
+  TooMuchWork,
   trace,
   type Expression,
   type FieldSource,
@@ -109,4 +110,47 @@ it("reads only the fields that decide the result", () => {
   );
   compile(parse('ssl and http.host eq "a"'))(fields);
   expect(asked).toEqual(["ssl"]);
+});
+
+it("ends rules whose functions would make texts without a limit", () => {
+  const request = { method: "GET", headers: [], tls: true, ip: "::1", httpVersion: "HTTP/1.1" };
+  const fieldsOf = () => requestFields({ ...request, url: `/?${"a".repeat(1000)}` });
+  const query = "http.request.uri.query";
+  const joined = (times: number): string =>
+    times === 0 ? query : `join(split(${query}, "a", 128), ${joined(times - 1)})`;
+  // Each join makes its text 127 times as long.
+  const [small, huge] = [parse(`len(${joined(1)}) gt 100000`), parse(`len(${joined(3)}) gt 1`)];
+  for (const holds of [compile(small), (fields: FieldSource) => evaluate(small, fields)])
+    expect(holds(fieldsOf())).toBe(true);
+  for (const holds of [compile(huge), (fields: FieldSource) => evaluate(huge, fields)])
+    expect(() => holds(fieldsOf())).toThrow(TooMuchWork);
+  // The limit is one of the request, whose rules share its fields.
+  const [rule, fields] = [compile(parse(`len(lower(${joined(2)})) gt 1`)), fieldsOf()];
+  const all = (): void => {
+    for (let i = 0; i < 10; i++) rule(fields);
+  };
+  expect(all).toThrow(TooMuchWork);
+  expect(rule(fieldsOf())).toBe(true);
+});
+
+it.each([
+  ["contains", '"ac"'],
+  ["matches", '"a[^c]c"'],
+  ["wildcard", '"*a?c*"'],
+])("ends rules that search long texts too often: %s", (operator, pattern) => {
+  const text = `http.request.body.raw ${operator} ${pattern}`;
+  const count = 70;
+  const expression = parse(Array.from({ length: count }, () => text).join(" or "));
+  const short: FieldSource = { "http.request.body.raw": "ab".repeat(500) };
+  const long = (): FieldSource => ({ "http.request.body.raw": "ab".repeat(2 ** 19) });
+  for (const holds of [compile(expression), (fields: FieldSource) => evaluate(expression, fields)]) {
+    expect(holds(short)).toBe(false);
+    expect(() => holds(long())).toThrow(TooMuchWork);
+  }
+});
+
+it("decodes escapes of any number in a row", () => {
+  const fields: FieldSource = { "http.request.uri.query": "%u0041".repeat(300_000) };
+  const expression = parse('len(url_decode(http.request.uri.query, "u")) eq 300000');
+  expect(compile(expression)(fields)).toBe(true);
 });

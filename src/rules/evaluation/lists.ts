@@ -3,7 +3,7 @@ import { Cursor } from "../syntax/cursor.ts";
 import type { ListSource } from "../fields/field-source.ts";
 import { readIpRange } from "../syntax/ip-literal.ts";
 import { IpSet } from "../values/ip-set.ts";
-import { bytesOf, type IntValue } from "../values/types.ts";
+import { encodeUtf8, type IntValue } from "../values/types.ts";
 import { BytesSet, IntSet } from "../values/value-sets.ts";
 
 export type ListContents =
@@ -27,7 +27,7 @@ export function createLists(lists: Readonly<Record<string, ListContents>>): {
 }
 
 function setOf(contents: ListContents): IpSet | BytesSet | IntSet {
-  if (contents.type === "Bytes") return new BytesSet(contents.items.map(bytesOf));
+  if (contents.type === "Bytes") return new BytesSet(contents.items.map(encodeUtf8));
   if (contents.type === "Int") return new IntSet(contents.items.map((item) => ({ first: item, last: item })));
   return new IpSet(
     contents.items.map((item) => {

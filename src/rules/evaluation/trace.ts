@@ -1,7 +1,7 @@
 import type { Expression, Node } from "../syntax/ast.ts";
 import { noLists, type FieldSource, type ListSource } from "../fields/field-source.ts";
 import { formatIp } from "../values/ip.ts";
-import { textOf, type IpValue, type Type, type Value } from "../values/types.ts";
+import { decodeUtf8, type IpValue, type Type, type Value } from "../values/types.ts";
 import { Walker } from "./walk.ts";
 
 /** A part of an expression with its value. Every part is evaluated, even if the result does not depend on it. */
@@ -105,7 +105,7 @@ export function formatValue(value: Value | undefined, type: Type, max = Infinity
 }
 
 const quoted = (text: string, max: number): string =>
-  JSON.stringify(textOf(text.length > max ? text.slice(0, bytesOfCharacter * max) : text));
+  JSON.stringify(decodeUtf8(text.length > max ? text.slice(0, bytesOfCharacter * max) : text));
 
 /** Maximum number of bytes of a UTF-8 character. */
 const bytesOfCharacter = 4;

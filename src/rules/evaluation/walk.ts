@@ -11,6 +11,7 @@ import type {
 import { callOnce, combine, combineArrays, mapCall } from "../syntax/calls.ts";
 import { satisfies } from "./compare.ts";
 import { noLists, type FieldSource, type ListSource } from "../fields/field-source.ts";
+import { spendSearch } from "../fields/work.ts";
 import { navigate } from "./navigate.ts";
 import type { Value } from "../values/types.ts";
 
@@ -62,7 +63,11 @@ export class Walker {
   #comparison(node: LogicalNode & { kind: "comparison" }): boolean | readonly boolean[] {
     const { left, operation, missingNotEqual } = node;
     const value = this.#index(left);
-    const holds = (item: Value): boolean => satisfies(item, operation, this.#lists);
+    const isSearch = operation.op === "contains" || operation.op === "matches" || operation.op === "wildcard";
+    const holds = (item: Value): boolean => {
+      if (isSearch) spendSearch(this.#fields, item as string);
+      return satisfies(item, operation, this.#lists);
+    };
     if (left.eachCount > 0) return value === undefined ? [] : (value as readonly Value[]).map(holds);
     // An array of Bool is its own value.
     if (node.type !== "Bool") return (value ?? []) as readonly boolean[];
@@ -94,7 +99,7 @@ export class Walker {
 
   #call(node: CallNode): Value | undefined {
     const args = node.args.map((arg) => this.#argument(arg));
-    if (node.type === node.returns) return this.#seen(node, callOnce(node, args));
-    return this.#seen(node, mapCall(node, args[0], args.slice(1)));
+    if (node.type === node.returns) return this.#seen(node, callOnce(node, args, this.#fields));
+    return this.#seen(node, mapCall(node, args[0], args.slice(1), this.#fields));
   }
 }

@@ -34,7 +34,7 @@ export const cryptoFunctions: readonly FunctionDefinition[] = [
       const options = (flags ?? "") as string;
       const url = buffer.toString("base64url");
       const padding = options.includes("p") ? "=".repeat((4 - (url.length % 4)) % 4) : "";
-      return (options.includes("u") ? url : buffer.toString("base64").replace(/=+$/, "")) + padding;
+      return (options.includes("u") ? url : buffer.toString("base64").replace(/(?<!=)=+$/, "")) + padding;
     },
   },
   {
@@ -108,5 +108,5 @@ function macOf(encoded: string, urlSafe: boolean): Buffer | undefined {
   const text = urlSafe ? encoded : encoded.replace(/%[0-9A-Fa-f]{2}/g, (escape) => urlDecode(escape));
   const mac = Buffer.from(text, urlSafe ? "base64url" : "base64");
   const canonical = mac.toString(urlSafe ? "base64url" : "base64");
-  return canonical === text || canonical.replace(/=+$/, "") === text ? mac : undefined;
+  return canonical === text || canonical.replace(/(?<!=)=+$/, "") === text ? mac : undefined;
 }

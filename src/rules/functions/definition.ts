@@ -37,6 +37,8 @@ export interface FunctionDefinition {
   prepare?: (args: readonly ArgumentShape[]) => unknown;
   /** Whether `call` accepts missing values. Otherwise a missing argument makes the result missing. */
   acceptsMissing?: boolean;
+  /** Characters to read or write, besides those of the arguments. */
+  moreWork?: (args: readonly (Value | undefined)[]) => number;
   /** Returns the result, or undefined for a missing value. Must not modify its arguments. */
   call: (args: readonly (Value | undefined)[], prepared: unknown) => Value | undefined;
 }

@@ -1,4 +1,4 @@
-import { bytesOf, intOf, type Value } from "../values/types.ts";
+import { encodeUtf8, intOf, type Value } from "../values/types.ts";
 import type { FunctionDefinition, FunctionParameter } from "./definition.ts";
 
 const key: FunctionParameter = { types: ["Bytes", "Int"] };
@@ -48,7 +48,7 @@ export const jsonFunctions: readonly FunctionDefinition[] = [
     returns: "Bytes",
     call: (args) => {
       const value = lookup(args);
-      return typeof value === "string" ? bytesOf(value) : undefined;
+      return typeof value === "string" ? encodeUtf8(value) : undefined;
     },
   },
   {

@@ -68,8 +68,15 @@ export const textFunctions: readonly FunctionDefinition[] = [
     parameters: [bytes, bytes],
     returns: "Bytes",
     call: ([text, unwanted]) => {
-      const drop = new Set(unwanted as string);
-      return Array.from(text as string, (byte) => (drop.has(byte) ? "" : byte)).join("");
+      const [bytes, drop] = [text as string, new Uint8Array(256)];
+      for (let i = 0; i < (unwanted as string).length; i++) drop[(unwanted as string).charCodeAt(i)] = 1;
+      let [kept, from] = ["", 0];
+      for (let i = 0; i < bytes.length; i++) {
+        if (drop[bytes.charCodeAt(i)] === 0) continue;
+        kept += bytes.slice(from, i);
+        from = i + 1;
+      }
+      return kept + bytes.slice(from);
     },
   },
   {
@@ -110,6 +117,8 @@ export const textFunctions: readonly FunctionDefinition[] = [
     name: "join",
     parameters: [{ types: ["Array(Bytes)"] }, bytes],
     returns: "Bytes",
+    moreWork: ([items, separator]) =>
+      (items as readonly string[]).reduce((sum, item) => sum + item.length + (separator as string).length, 0),
     call: ([items, separator]) => (items as readonly string[]).join(separator as string),
   },
 ];

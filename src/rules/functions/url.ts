@@ -13,8 +13,8 @@ export function urlDecode(text: string, unicode = false): string {
     const units = escape
       .slice(2)
       .split("%u")
-      .map((unit) => Number.parseInt(unit, 16));
-    return Buffer.from(String.fromCharCode(...units), "utf8").toString("latin1");
+      .map((unit) => String.fromCharCode(Number.parseInt(unit, 16)));
+    return Buffer.from(units.join(""), "utf8").toString("latin1");
   });
 }
 
@@ -32,6 +32,8 @@ export const urlFunctions: readonly FunctionDefinition[] = [
     ],
     optional: 1,
     returns: "Bytes",
+    moreWork: ([source, options]) =>
+      ((options ?? "") as string).includes("r") ? (source as string).length * (roundsMax / 2) : 0,
     call: ([source, options]) => {
       const flags = (options ?? "") as string;
       const unicode = flags.includes("u");

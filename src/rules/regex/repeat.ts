@@ -28,8 +28,13 @@ function readCounts(reader: PatternReader): { min: number; max: number } | undef
     reader.pos = reader.chars.length;
     throw reader.fault("unclosed counted repetition", start, start + 1);
   }
-  const match = /^(?: *(\d+) *|(?: *(\d*) *),(?: *(\d*) *))$/.exec(body);
-  if (match === null || body.trim() === ",") {
+  const match = /^(?:(\d+)|(\d*),(\d*))$/.exec(
+    body
+      .split(",")
+      .map((part) => part.replace(/^ +|(?<! ) +$/g, ""))
+      .join(","),
+  );
+  if (match === null || match[0] === ",") {
     throw reader.fault("repetition quantifier expects a valid decimal", start);
   }
   const min = Number(match[1] ?? (match[2] === "" ? 0 : match[2]));

@@ -1,11 +1,11 @@
-import { bytesOf, type Value } from "../values/types.ts";
+import { encodeUtf8, type Value } from "../values/types.ts";
 import { parseIp } from "../values/ip.ts";
 
 /** The request's `cf` object, as scripts see it. Every property may be missing. */
 export type CfObject = Readonly<Record<string, unknown>>;
 
 const text = (value: unknown): string | undefined =>
-  typeof value === "string" ? bytesOf(value) : typeof value === "number" ? String(value) : undefined;
+  typeof value === "string" ? encodeUtf8(value) : typeof value === "number" ? String(value) : undefined;
 const int = (value: unknown): number | undefined => {
   const number = typeof value === "string" && value !== "" ? Number(value) : value;
   return typeof number === "number" && Number.isSafeInteger(Math.trunc(number))
@@ -76,7 +76,7 @@ export const cfSources: ReadonlyMap<string, Source> = new Map<string, Source>([
   ["cf.tls_client_random", ["tlsClientRandom", text]],
   [
     "cf.hostname.metadata",
-    ["hostMetadata", (value) => (value === undefined ? undefined : bytesOf(JSON.stringify(value)))],
+    ["hostMetadata", (value) => (value === undefined ? undefined : encodeUtf8(JSON.stringify(value)))],
   ],
   ["cf.timings.client_tcp_rtt_msec", ["clientTcpRtt", int]],
   ["cf.timings.client_quic_rtt_msec", ["clientQuicRtt", int]],

@@ -1,4 +1,4 @@
-import { bytesOf } from "../values/types.ts";
+import { encodeUtf8 } from "../values/types.ts";
 import type { RequestDescription } from "./request-fields.ts";
 
 /**
@@ -25,7 +25,7 @@ function readHttp(source: string, ip: string): RequestDescription {
     const colon = line.indexOf(":");
     if (colon < 1)
       throw new Error(`Expected a header like "name: value" but received ${JSON.stringify(line)}`);
-    return [line.slice(0, colon), line.slice(colon + 1).replace(/^[ \t]+|[ \t]+$/g, "")];
+    return [line.slice(0, colon), line.slice(colon + 1).replace(/^[ \t]+|(?<![ \t])[ \t]+$/g, "")];
   });
   const [, method, url, httpVersion = "HTTP/1.1"] = match as unknown as [string, string, string, string?];
   return {
@@ -65,7 +65,7 @@ function readJson(source: string, ip: string): RequestDescription {
     ip,
     ...(host === undefined ? {} : { host }),
     ...given,
-    url: bytesOf(given.url),
+    url: encodeUtf8(given.url),
     headers: headerList(given.headers),
     body: readBody(given.body),
   };
@@ -74,13 +74,13 @@ function readJson(source: string, ip: string): RequestDescription {
 /** A text is the whole body. An object states its size and whether it is truncated. */
 function readBody(body: unknown): RequestDescription["body"] {
   if (body === undefined) return undefined;
-  if (typeof body === "string") return bodyPrefix(bytesOf(body));
+  if (typeof body === "string") return bodyPrefix(encodeUtf8(body));
   const { raw, size, truncated = false } = (body ?? {}) as Record<string, unknown>;
   if (typeof raw !== "string" || typeof truncated !== "boolean")
     throw new Error(
       `Expected a text, or an object with raw, size and truncated, for body but received ${JSON.stringify(body)}`,
     );
-  const bytes = bytesOf(raw);
+  const bytes = encodeUtf8(raw);
   return {
     ...bodyPrefix(bytes),
     ...(typeof size === "number" ? { size } : {}),
@@ -98,6 +98,6 @@ function headerList(headers: unknown): string[] {
   return list.map((item) => {
     if (typeof item !== "string")
       throw new Error(`Expected strings for headers but received ${JSON.stringify(item)}`);
-    return bytesOf(item);
+    return encodeUtf8(item);
   });
 }

@@ -1,13 +1,20 @@
 import type { CallNode, CombiningNode } from "./ast.ts";
+import type { FieldSource } from "../fields/field-source.ts";
 import type { Value } from "../values/types.ts";
+import { spend, workOf } from "../fields/work.ts";
 
 /**
  * Calls a function once. A missing argument makes the result missing, unless the function accepts missing
- * values.
+ * values. Throws TooMuchWork.
  */
-export function callOnce(node: CallNode, args: readonly (Value | undefined)[]): Value | undefined {
+export function callOnce(
+  node: CallNode,
+  args: readonly (Value | undefined)[],
+  fields: FieldSource,
+): Value | undefined {
   const { definition, prepared } = node;
   if (definition.acceptsMissing !== true && args.includes(undefined)) return undefined;
+  spend(fields, workOf(args) + (definition.moreWork?.(args) ?? 0));
   return definition.call(args, prepared);
 }
 
@@ -16,10 +23,11 @@ export function mapCall(
   node: CallNode,
   first: Value | undefined,
   rest: readonly (Value | undefined)[],
+  fields: FieldSource,
 ): readonly Value[] | undefined {
   if (first === undefined) return undefined;
   return (first as readonly Value[])
-    .map((item) => callOnce(node, [item, ...rest]))
+    .map((item) => callOnce(node, [item, ...rest], fields))
     .filter((result) => result !== undefined);
 }
 

@@ -71,7 +71,7 @@ export function readOperation(cursor: Cursor, type: Type, lists: ListLookup | un
       return { op: name, value: readInt(cursor) };
     case "contains":
       if (type !== "Bytes") throw unsupported;
-      return { op: name, value: readBytes(cursor) };
+      return { op: name, value: readOperand(cursor) };
     case "matches":
       if (type !== "Bytes") throw unsupported;
       return readMatches(cursor);
@@ -89,11 +89,28 @@ export function readOperation(cursor: Cursor, type: Type, lists: ListLookup | un
     case "le":
     case "gt":
     case "ge":
-      if (type === "Bytes") return { op: name, of: type, value: readBytes(cursor) };
+      if (type === "Bytes") return { op: name, of: type, value: readOperand(cursor) };
       if (type === "Int") return { op: name, of: type, value: readInt(cursor) };
       return { op: name, of: type, value: readIp(cursor) };
   }
 }
+
+/** Reads a string. If it has no quotes, the fault suggests them. */
+function readOperand(cursor: Cursor): string {
+  const start = cursor.pos;
+  try {
+    return readBytes(cursor);
+  } catch (error) {
+    const meant = unquoted.exec(cursor.text.slice(start, start + unquotedMax));
+    if (!(error instanceof Fault) || meant === null || meant[0].length === unquotedMax) throw error;
+    throw new Fault(error.message, error.start, error.end, `"${meant[1] ?? meant[0]}"`);
+  }
+}
+
+/** Text that is not bytes in hexadecimal, but a host name, a path, a word, or in single quotes. */
+const unquoted =
+  /^'([^'"\\]*)'|^(?=[\da-f:.-]*(?![\da-f])[\p{L}/_*?=%+])[\p{L}\p{N}/_.:*?=%+-]+(?=[\s)}]|$)/iu;
+const unquotedMax = 200;
 
 function readMatches(cursor: Cursor): Comparison {
   const pattern = readPatternText(cursor);
@@ -106,7 +123,7 @@ function readMatches(cursor: Cursor): Comparison {
 }
 
 function readSet(cursor: Cursor, type: ListType): BytesSet | IntSet | IpSet {
-  if (type === "Bytes") return new BytesSet(readElements(cursor, readBytes));
+  if (type === "Bytes") return new BytesSet(readElements(cursor, readOperand));
   if (type === "Ip") return new IpSet(readElements(cursor, readIpRange));
   return new IntSet(readElements(cursor, readIntRange));
 }

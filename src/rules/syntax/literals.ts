@@ -1,6 +1,6 @@
 import { type Cursor } from "./cursor.ts";
 import { Fault } from "../values/fault.ts";
-import { bytesOf, intOf, type IntValue } from "../values/types.ts";
+import { encodeUtf8, intOf, type IntValue } from "../values/types.ts";
 
 const isHexDigit = (code: number): boolean =>
   (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66);
@@ -51,7 +51,7 @@ export function readBytes(cursor: Cursor): string {
 export function readText(cursor: Cursor): string {
   if (cursor.ended) throw cursor.faultHere("unrecognised input");
   if (cursor.take('"')) return readQuoted(cursor);
-  if (cursor.take("r")) return bytesOf(readRaw(cursor));
+  if (cursor.take("r")) return encodeUtf8(readRaw(cursor));
   throw cursor.faultHere('expected " or r');
 }
 
@@ -62,7 +62,7 @@ function readQuoted(cursor: Cursor): string {
     const char = nextChar(cursor, start);
     if (char === '"') return result;
     if (char !== "\\") {
-      result += bytesOf(char);
+      result += encodeUtf8(char);
       continue;
     }
     const escapeStart = cursor.pos;

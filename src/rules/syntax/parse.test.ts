@@ -152,4 +152,18 @@ describe("parseExpression", () => {
     );
     expect(result.error.suggestion).toBe("http.host");
   });
+
+  it("suggests quotes for text without them", () => {
+    const suggestionOf = (text: string): string | undefined => {
+      const result = parseExpression(text);
+      return result.ok ? undefined : result.error.suggestion;
+    };
+    expect(suggestionOf("http.host eq www.a.example and ssl")).toBe('"www.a.example"');
+    expect(suggestionOf("http.request.uri.path contains /red")).toBe('"/red"');
+    expect(suggestionOf("http.host in {a.example}")).toBe('"a.example"');
+    expect(suggestionOf("http.host eq rome")).toBe('"rome"');
+    expect(suggestionOf("http.host eq 'a b'")).toBe('"a b"');
+    for (const text of ['r"a', 'www"x"', "lower(x)", "a/b#", "x".repeat(300)])
+      expect(suggestionOf(`http.host eq ${text}`)).toBeUndefined();
+  });
 });

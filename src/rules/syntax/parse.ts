@@ -5,6 +5,7 @@ import { Fault } from "../values/fault.ts";
 import { describeFault, type ExpressionError } from "./error-text.ts";
 import { Parser, type ExpressionPhase } from "./parser.ts";
 
+/** Length of an expression in UTF-8 bytes. */
 export const expressionBytesMax = 4096;
 
 export interface ParseOptions {

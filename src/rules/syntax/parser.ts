@@ -180,13 +180,13 @@ export class Parser {
       const access = this.#access();
       cursor.skipSpace();
       cursor.expect("]");
-      const fits =
+      const isIndexable =
         access.kind === "at"
           ? isArray(type)
           : access.kind === "key"
             ? isMap(type)
             : elementOf(type) !== undefined;
-      if (!fits) {
+      if (!isIndexable) {
         throw new Fault(`cannot access index ${nameOf(access)} for type ${type}`, open, cursor.pos);
       }
       type = elementOf(type)!;

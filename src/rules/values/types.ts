@@ -43,7 +43,7 @@ export function intOf(value: bigint): IntValue {
 }
 
 /** Encodes text as UTF-8, with one latin1 character for each byte. */
-export function bytesOf(text: string): string {
+export function encodeUtf8(text: string): string {
   for (let i = 0; i < text.length; i++) {
     if (text.charCodeAt(i) > 0x7f) return Buffer.from(text, "utf8").toString("latin1");
   }
@@ -51,7 +51,7 @@ export function bytesOf(text: string): string {
 }
 
 /** Decodes bytes for display. Bytes that are not UTF-8 stay latin1. */
-export function textOf(bytes: string): string {
+export function decodeUtf8(bytes: string): string {
   const decoded = Buffer.from(bytes, "latin1").toString("utf8");
   return decoded.includes("\ufffd") ? bytes : decoded;
 }

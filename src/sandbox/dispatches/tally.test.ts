@@ -27,13 +27,16 @@ it("counts the runs of customers, and neither trial starts nor other scripts", a
 it.each([
   [true, 1],
   [false, 0],
-])("a death of the cell is a fault of a customer whose run is suspect: %s", async (isSuspect, faults) => {
-  const tally = new DispatchTally();
-  const cause = new CellFault("memory", isSuspect);
-  tally.ran(script({}));
-  tally.failed(script({}), new CellError(isSuspect ? "memory" : "crashed", "It ended.", { cause }));
-  expect(await tally.take()).toMatchObject([["script a/n/busy 7", { requests: 1, faults }]]);
-});
+])(
+  "a death of the cell is a fault of a customer whose run may be the culprit: %s",
+  async (mayBeCulprit, faults) => {
+    const tally = new DispatchTally();
+    const cause = new CellFault("memory", mayBeCulprit);
+    tally.ran(script({}));
+    tally.failed(script({}), new CellError(mayBeCulprit ? "memory" : "crashed", "It ended.", { cause }));
+    expect(await tally.take()).toMatchObject([["script a/n/busy 7", { requests: 1, faults }]]);
+  },
+);
 
 it("has no more of a message in memory than it shows", async () => {
   const tally = new DispatchTally();
@@ -46,4 +49,22 @@ it("has no more of a message in memory than it shows", async () => {
   collect();
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(8 * 1024 * 1024);
   expect(await tally.take()).toHaveLength(2000);
+});
+
+it("says whose counts are missing while a cell does not answer", async () => {
+  const tally = new DispatchTally();
+  const answer = Promise.withResolvers<never>();
+  const cell = {
+    isDead: false,
+    control: { request: async () => answer.promise },
+    gateway: { dispatched: new Map() },
+  } as unknown as Parameters<DispatchTally["spent"]>[0];
+  const run = { script: script({ owner: "script a//d 1", isDispatched: false }), cpuShareMs: 1, token: "t" };
+  tally.spent(cell, run, { generation: "1 50" });
+  expect(await tally.take(1)).toEqual([]);
+  const late = (account: string): number => tally.late((owner) => owner.startsWith(`script ${account}/`));
+  expect([late("a"), late("b")]).toEqual([1, 0]);
+  answer.reject(new Error("dead"));
+  await tally.take(1000);
+  expect(late("a")).toBe(0);
 });

@@ -1,7 +1,9 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Cell } from "../cell.ts";
 import { CellError, CellFault } from "../errors.ts";
 import type { CellRun } from "../gateway/cell-run.ts";
 import { askDispatches } from "./ask.ts";
+import { addRun, type CpuHistogram } from "./cpu-histogram.ts";
 import type { RunMetadata } from "../protocol.ts";
 import type { CellScript } from "../process/script.ts";
 
@@ -11,6 +13,8 @@ export interface CustomerRuns {
   faults: number;
   /** CPU time in milliseconds. In shared cells it is sampled, and contains that of the dispatcher. */
   cpuMs: number;
+  /** Sampled runs by their CPU time. */
+  cpuRuns: CpuHistogram;
   /** Name and message of the last exception, or the limit that was exceeded. */
   lastFault?: string | undefined;
 }
@@ -24,6 +28,8 @@ type SpentRun = Pick<CellRun, "script" | "cpuShareMs" | "token">;
 /** Runs of one second in a cell for whose CPU time the cell is asked to name the customers. */
 const sampledMax = 1000;
 const faultLengthMax = 120;
+/** An idle cell answers within milliseconds. */
+const answerMs = 1000;
 /** Trial starts are not counted: they are no runs for a dispatcher, and their counts are never taken. */
 const isCounted = ({ isDispatched, isTrial }: CellScript): boolean =>
   isDispatched === true && isTrial !== true;
@@ -32,6 +38,8 @@ interface Sampled {
   runs: { token: string; cpuMs: number }[];
   /** CPU time of all sampled runs, also of those that found no room in `runs`. */
   cpuMs: number;
+  /** The owners of the dispatchers that ran. */
+  owners: Set<string>;
 }
 
 /**
@@ -42,10 +50,13 @@ export class DispatchTally {
   #counts = new Map<string, CustomerRuns>();
   /** Cells with runs of dispatchers since the last question. */
   readonly #cells = new Map<DispatchingCell, Sampled>();
+  /** Cells that have not answered yet. */
+  readonly #asked = new Map<DispatchingCell, { answered: Promise<void>; owners: ReadonlySet<string> }>();
 
   #of(owner: string): CustomerRuns {
     let count = this.#counts.get(owner);
-    if (count === undefined) this.#counts.set(owner, (count = { requests: 0, faults: 0, cpuMs: 0 }));
+    if (count === undefined)
+      this.#counts.set(owner, (count = { requests: 0, faults: 0, cpuMs: 0, cpuRuns: [] }));
     return count;
   }
 
@@ -58,7 +69,7 @@ export class DispatchTally {
   failed(script: CellScript, error: unknown): void {
     if (!isCounted(script) || !(error instanceof CellError)) return;
     if (error.kind === "overloaded" || error.kind === "unavailable") return;
-    if (error.cause instanceof CellFault && !error.cause.isSuspect) return;
+    if (error.cause instanceof CellFault && !error.cause.mayBeCulprit) return;
     const count = this.#of(script.owner);
     const thrown = error.kind === "exception" ? (error.cause as { name?: string } | undefined) : undefined;
     count.faults++;
@@ -73,10 +84,11 @@ export class DispatchTally {
     { script, cpuShareMs, token }: SpentRun,
     metadata?: Partial<RunMetadata>,
   ): void {
-    if (isCounted(script)) this.#of(script.owner).cpuMs += cpuShareMs;
+    if (isCounted(script)) this.#spend(script.owner, cpuShareMs);
     if (metadata?.generation === undefined || token === undefined) return;
     let sampled = this.#cells.get(cell);
-    if (sampled === undefined) this.#cells.set(cell, (sampled = { runs: [], cpuMs: 0 }));
+    if (sampled === undefined) this.#cells.set(cell, (sampled = { runs: [], cpuMs: 0, owners: new Set() }));
+    sampled.owners.add(script.owner);
     if (cpuShareMs === 0) return;
     sampled.cpuMs += cpuShareMs;
     if (sampled.runs.length < sampledMax) sampled.runs.push({ token, cpuMs: cpuShareMs });
@@ -84,18 +96,41 @@ export class DispatchTally {
 
   /** A run in a cell of its own has ended, whose CPU time is exact. */
   spentAlone(script: CellScript, cpuMs: number): void {
-    if (isCounted(script)) this.#of(script.owner).cpuMs += cpuMs;
+    if (isCounted(script)) this.#spend(script.owner, cpuMs);
   }
 
-  /** Asks the cells, and returns all counts since the last call. The last counts of a cell that died are lost. */
-  async take(): Promise<[owner: string, CustomerRuns][]> {
-    const cells = [...this.#cells];
-    this.#cells.clear();
-    await Promise.all(
-      cells.map(async ([cell, sampled]) => {
-        if (!cell.isDead) await this.#ask(cell, sampled).catch(() => {}); // it has died meanwhile
-      }),
-    );
+  #spend(owner: string, cpuMs: number): void {
+    const count = this.#of(owner);
+    count.cpuMs += cpuMs;
+    if (cpuMs > 0) addRun(count.cpuRuns, cpuMs);
+  }
+
+  /** Number of cells that do not answer, so that counts of such dispatchers are missing: of those of an account, for example. */
+  late(isOne: (owner: string) => boolean): number {
+    return [...this.#asked.values()].filter(({ owners }) => [...owners].some(isOne)).length;
+  }
+
+  /**
+   * Asks the cells, and returns all counts since the last call. A cell that does not answer within `waitMs`, because a run
+   * keeps it busy, adds its counts when it does. The last counts of a cell that died are lost.
+   */
+  async take(waitMs = answerMs): Promise<[owner: string, CustomerRuns][]> {
+    for (const [cell, sampled] of this.#cells) {
+      if (this.#asked.has(cell)) continue;
+      this.#cells.delete(cell);
+      if (cell.isDead) continue;
+      const answered = this.#ask(cell, sampled)
+        .catch(() => {}) // it has died meanwhile
+        .finally(() => this.#asked.delete(cell));
+      this.#asked.set(cell, { answered, owners: sampled.owners });
+    }
+    if (this.#asked.size > 0) {
+      const waited = new AbortController();
+      const timeout = delay(waitMs, undefined, { signal: waited.signal }).catch(() => {});
+      const answers = [...this.#asked.values()].map(({ answered }) => answered);
+      await Promise.race([Promise.all(answers), timeout]);
+      waited.abort();
+    }
     const counts = [...this.#counts];
     this.#counts = new Map();
     return counts;
@@ -108,7 +143,7 @@ export class DispatchTally {
     );
     const { dispatched } = cell.gateway;
     for (const [id, { requests, faults, lastFault }] of scripts) {
-      // Ids that the cell was not told are not believed.
+      // Ids that the cell did not receive are not believed.
       const owner = dispatched.get(id);
       if (owner === undefined) continue;
       const count = this.#of(owner);
@@ -119,7 +154,11 @@ export class DispatchTally {
     const kept = sampled.runs.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
     for (const [i, { cpuMs }] of sampled.runs.entries()) {
       const owners = (targets[i] ?? "").split(" ").flatMap((id) => dispatched.get(id) ?? []);
-      for (const owner of owners) this.#of(owner).cpuMs += (cpuMs * (sampled.cpuMs / kept)) / owners.length;
+      for (const owner of owners) {
+        const count = this.#of(owner);
+        count.cpuMs += (cpuMs * (sampled.cpuMs / kept)) / owners.length;
+        addRun(count.cpuRuns, cpuMs / owners.length);
+      }
     }
   }
 }

@@ -2,7 +2,9 @@ import type { RunOptions } from "../cell.ts";
 import type { RunAdmission, ScriptSlots } from "../limits/admission.ts";
 import type { CellRequest } from "./exchange.ts";
 import { overloaded, type CellFault } from "../errors.ts";
+import { clockSuffix } from "../process/script-clock.ts";
 import type { CellScript } from "../process/script.ts";
+import { randomText } from "../../platform/util/ids.ts";
 
 /** One run in a cell: a request, an event, a call or an invocation of a workflow. */
 export interface CellRun {
@@ -18,6 +20,8 @@ export interface CellRun {
   isMovable: () => boolean;
   /** The token, once it was sent. */
   token: string | undefined;
+  /** Whether its answer has begun: the script has returned it, or has thrown. */
+  hasAnswer: boolean;
   /** Ends the run early; undefined until that is possible. */
   controller: { abort(reason: Error): void } | undefined;
 }
@@ -33,8 +37,12 @@ export const newCellRun = (script: CellScript, share?: ScriptSlots, isMovable = 
   fault: undefined,
   isMovable,
   token: undefined,
+  hasAnswer: false,
   controller: undefined,
 });
+
+/** The token of a run. It is secret, because the gateway attributes every request with it to the run. */
+export const newToken = (): string => randomText(16, "base64url") + clockSuffix();
 
 /** Releases a run's request and answer at its end: a cell keeps its last runs for a while, and needs neither. */
 export function endCellRun(cellRun: CellRun): void {
@@ -97,7 +105,7 @@ const recentMs = 1000;
  * last sign of life. That run was sent before it, was the first one sent after it, or was sent in the second before it
  * and has been answered, with work left running.
  */
-export function suspectsOf(cell: {
+export function possibleCulpritsOf(cell: {
   readonly runs: ReadonlySet<CellRun>;
   readonly recent: readonly CellRun[];
   readonly lastActivityAt: number;

@@ -68,7 +68,7 @@ export function channelRequestOf({
  * for all requests of the snippet. Requests and heads of fetched responses go in; fetches, answers and
  * exceptions come out. Most bodies go over HTTP instead. See worker/channel.ts for the other end.
  */
-export class Channel {
+export class SnippetChannel {
   readonly #socket: WebSocket;
   readonly #onActivity: () => void;
   /**
@@ -89,7 +89,7 @@ export class Channel {
     this.#onActivity = onActivity;
     socket.on("message", (data: Buffer, isBinary: boolean) => {
       onActivity();
-      this.#hear(data, isBinary);
+      this.#receive(data, isBinary);
     });
     socket.on("error", (error) => {
       this.#error = error;
@@ -110,7 +110,7 @@ export class Channel {
     token: string,
     secret: string,
     onActivity: () => void,
-  ): Promise<Channel | Thrown> {
+  ): Promise<SnippetChannel | Thrown> {
     const { WebSocket } = await import("ws");
     const socket = new WebSocket(`ws+unix:${socketPath}:/`, {
       headers: { [cellHeaders.metadata]: encodeMetadata({ selvedgeRun: token, script: scriptId }) },
@@ -123,7 +123,7 @@ export class Channel {
     return new Promise((resolve, reject) => {
       socket.once("open", () => {
         socket.off("error", reject);
-        resolve(new Channel(socket, onActivity));
+        resolve(new SnippetChannel(socket, onActivity));
       });
       socket.once("error", reject);
       socket.once("unexpected-response", (_request, answer: IncomingMessage) => {
@@ -181,7 +181,7 @@ export class Channel {
           reject(error);
         },
       };
-      this.#say(
+      this.#send(
         `{"type":"run","run":"${id}","method":"${method}","url":${JSON.stringify(url)},"headers":${JSON.stringify(headers)},"cf":${cf}}`,
       );
     }).finally(() => {
@@ -218,7 +218,7 @@ export class Channel {
   }
 
   /** Sends all messages of one turn of the event loop as one. */
-  #say(message: string): void {
+  #send(message: string): void {
     if (this.#outgoing.push(message) > 1) return;
     setImmediate(() => {
       this.#socket.send(`[${this.#outgoing.join(",")}]`);
@@ -229,7 +229,7 @@ export class Channel {
   }
 
   /** A snippet may have taken over the other end. Malformed messages must harm only the snippet itself. */
-  #hear(data: Buffer, isBinary: boolean): void {
+  #receive(data: Buffer, isBinary: boolean): void {
     let run: Run | undefined;
     try {
       const { message, body } = openMessage(data, isBinary);
@@ -257,27 +257,27 @@ export class Channel {
     if (run.fetches.some((each) => each.id === id)) throw new MalformedError("Two fetches have the same id.");
     const parsed = URL.parse(url);
     if (parsed === null) {
-      this.#say(JSON.stringify({ type: "refused", id, message: "The URL cannot be fetched." }));
+      this.#send(JSON.stringify({ type: "refused", id, message: "The URL cannot be fetched." }));
       return;
     }
-    const response = new ChannelResponse((head) => this.#sayHead(run, id, method, head, response));
+    const response = new ChannelResponse((head) => this.#sendHead(run, id, method, head, response));
     run.fetches.push({ id, response });
     run.hooks.fetch(parsed, channelRequest(method, url, headers), response.asServerResponse());
   }
 
-  #sayHead(run: Run, id: number, method: string, head: Head, response: ChannelResponse): void {
+  #sendHead(run: Run, id: number, method: string, head: Head, response: ChannelResponse): void {
     const { status, statusText, headers } = head;
     const refusal = valueOf(headers, cellHeaders.error);
     if (refusal !== undefined) {
       take(run, id);
       response.destroy();
       const message = headerText("the refusal", refusal);
-      this.#say(JSON.stringify({ type: "refused", id, message }));
+      this.#send(JSON.stringify({ type: "refused", id, message }));
       return;
     }
     const hasBody = method !== "HEAD" && status !== 204 && status !== 304;
     const isNative = hasBody && !headers.every(isAscii);
-    this.#say(JSON.stringify({ type: "head", id, status, statusText, headers, hasBody, isNative }));
+    this.#send(JSON.stringify({ type: "head", id, status, statusText, headers, hasBody, isNative }));
   }
 
   #answer(run: Run, { status, statusText, headers }: Head, from: unknown, body: Buffer | undefined): void {

@@ -91,7 +91,7 @@ export function exchange(
   sink: Sink,
   secret: string,
   onActivity: () => void,
-  cellRun: Pick<CellRun, "controller">,
+  cellRun: Pick<CellRun, "controller" | "hasAnswer">,
 ): Promise<Thrown | undefined> {
   const { response } = sink;
   return new Promise((resolve, reject) => {
@@ -120,82 +120,89 @@ export function exchange(
     };
     response.on("close", abandon);
     response.on("drain", resume);
-    dispatcher.dispatch(
-      {
-        method: request.method,
-        path: request.path,
-        headers: request.headers as string[], // undici does not change it
-        body: request.body,
+    dispatcher.dispatch(optionsOf(request), {
+      onRequestStart(started) {
+        controller = started;
+        cellRun.controller = started;
+        if (response.destroyed) abandon();
       },
-      {
-        onRequestStart(started) {
-          controller = started;
-          cellRun.controller = started;
-          if (response.destroyed) abandon();
-        },
-        onResponseStart(started, status, headers, statusText) {
-          if (status < 200) return;
-          onActivity();
-          if (headers[cellHeaders.outcome] === secret) {
-            thrown = [];
-            return;
-          }
-          const raw = (started.rawHeaders as Buffer[]).map((each) => each.toString("latin1"));
-          head = {
-            status,
-            text: reasonPhrase(status, statusText),
-            headers: sink.headers(withoutInternal(raw), status),
-          };
-          if (Number(headers["content-length"] ?? Number.NaN) <= heldBytesMax) held = [];
-          else if (!begin()) started.abort(new Error("the answer cannot be sent"));
-        },
-        onResponseData(started, chunk) {
-          onActivity();
-          if (thrown !== undefined) {
-            thrownBytes += chunk.length;
-            if (thrownBytes <= thrownBytesMax) thrown.push(chunk);
-          } else if (held !== undefined) held.push(chunk);
-          else if (!response.write(chunk)) started.pause();
-        },
-        onResponseEnd() {
-          settle();
-          if (thrown !== undefined) {
-            resolve(parseThrown(Buffer.concat(thrown)));
-            return;
-          }
-          if (head !== undefined && !begin()) return;
-          // Node sends a string together with the head in one write; a buffer takes a second write.
-          if (held?.length === 1 && held[0]!.length <= textBytesMax)
-            response.end(held[0]!.toString("latin1"), "latin1");
-          else {
-            for (const chunk of held ?? []) response.write(chunk);
-            response.end();
-          }
-          resolve(undefined);
-        },
-        onResponseError(_started, error) {
-          settle();
-          if (response.destroyed) {
-            resolve(undefined); // the visitor has left
-            return;
-          }
-          if (!response.headersSent && (error as { code?: string }).code === "UND_ERR_HEADERS_OVERFLOW") {
-            resolve(tooManyHeaders);
-            return;
-          }
-          // Headers that workerd passes on from elsewhere may be invalid in HTTP.
-          if (!response.headersSent && notHttp.has(error.name)) {
-            resolve(unsendable(error));
-            return;
-          }
-          reject(error);
-          // Breaking the connection off is the only way to show that a part is missing.
-          if (response.headersSent) breakOff(response);
-        },
+      onResponseStart(started, status, headers, statusText) {
+        if (status < 200) return;
+        cellRun.hasAnswer = true;
+        onActivity();
+        if (headers[cellHeaders.outcome] === secret) {
+          thrown = [];
+          return;
+        }
+        const raw = (started.rawHeaders as Buffer[]).map((each) => each.toString("latin1"));
+        head = {
+          status,
+          text: reasonPhrase(status, statusText),
+          headers: sink.headers(withoutInternal(raw), status),
+        };
+        if (Number(headers["content-length"] ?? Number.NaN) <= heldBytesMax) held = [];
+        else if (!begin()) started.abort(new Error("the answer cannot be sent"));
       },
-    );
+      onResponseData(started, chunk) {
+        onActivity();
+        if (thrown !== undefined) {
+          thrownBytes += chunk.length;
+          if (thrownBytes <= thrownBytesMax) thrown.push(chunk);
+        } else if (held !== undefined) held.push(chunk);
+        else if (!response.write(chunk)) started.pause();
+      },
+      onResponseEnd() {
+        settle();
+        if (thrown !== undefined) {
+          resolve(parseThrown(Buffer.concat(thrown)));
+          return;
+        }
+        if (head !== undefined && !begin()) return;
+        // Node sends a string together with the head in one write; a buffer takes a second write.
+        if (held?.length === 1 && held[0]!.length <= textBytesMax)
+          response.end(held[0]!.toString("latin1"), "latin1");
+        else {
+          for (const chunk of held ?? []) response.write(chunk);
+          response.end();
+        }
+        resolve(undefined);
+      },
+      onResponseError(_started, error) {
+        settle();
+        if (response.destroyed) {
+          resolve(undefined); // the visitor has left
+          return;
+        }
+        if (!response.headersSent && (error as { code?: string }).code === "UND_ERR_HEADERS_OVERFLOW") {
+          resolve(tooManyHeaders);
+          return;
+        }
+        // Headers that workerd passes on from elsewhere may be invalid in HTTP.
+        if (!response.headersSent && notHttp.has(error.name)) {
+          resolve(unsendable(error));
+          return;
+        }
+        reject(error);
+        // Breaking the connection off is the only way to show that a part is missing.
+        if (response.headersSent) breakOff(response);
+      },
+    });
   });
 }
+
+/** Only TLS uses `servername`. Without it undici parses the Host header of each request. */
+const optionsOf = ({
+  method,
+  path,
+  headers,
+  body,
+}: CellRequest): Dispatcher.DispatchOptions & { servername: string } => ({
+  method,
+  path,
+  headers: headers as string[], // undici does not change it
+  body,
+  servername: "cell",
+});
 
 export function withoutInternal(raw: readonly string[]): string[] {
   const headers: string[] = [];

@@ -5,10 +5,10 @@ import type { Duplex } from "node:stream";
 import { LRUCache } from "lru-cache";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { Linger } from "../../platform/util/linger.ts";
-import { answerHead, endWith } from "../../platform/util/raw-http.ts";
+import { responseHead, endWith } from "../../platform/util/raw-http.ts";
 import { cellHeaders, type LocalCall } from "../protocol.ts";
 import { headerText, MalformedError, readChild } from "./cell-messages.ts";
-import type { Doors } from "./doors.ts";
+import type { RpcTunnels } from "./rpc-tunnels.ts";
 import { errorHeaders } from "./error-headers.ts";
 import { heldAt, type Gate } from "./held-socket.ts";
 import { CellMessage, goOnAfter, hasBody, scriptIdOf, takeRunProtocol, urlOf } from "./gateway-request.ts";
@@ -29,7 +29,7 @@ const afterAnswerMs = 30_000;
 
 /** For cells whose scripts may call objects: the ways to them. For cells of objects also their slots and gates. */
 export interface ObjectParts {
-  doors?: Doors | undefined;
+  tunnels?: RpcTunnels | undefined;
   slot?: number | undefined;
   gate?: Gate | undefined;
 }
@@ -73,14 +73,16 @@ export class GatewayServer {
   standing: ((token: string) => Promise<RunHooks | undefined>) | undefined;
   /** For a cell of objects: asks the cell for the call that has begun a run. */
   local: ((token: string) => Promise<LocalCall | undefined>) | undefined;
+  /** Called before code is sent: returns a promise if the load must wait until the cell has room for it. */
+  room: (() => Promise<void> | undefined) | undefined;
   readonly objects: ObjectQuestions;
 
   /** `secret` identifies the cell's system worker; no script knows it. */
   constructor(secret: string, traffic: Traffic, onActivity: () => void, objects: ObjectParts = {}) {
-    const { doors, slot, gate } = objects;
+    const { tunnels, slot, gate } = objects;
     this.#secret = secret;
     this.#onActivity = onActivity;
-    this.objects = new ObjectQuestions(doors, slot, async (request) => this.#runOf(request));
+    this.objects = new ObjectQuestions(tunnels, slot, async (request) => this.#runOf(request));
     this.#server = createServer({
       IncomingMessage: CellMessage,
       requireHostHeader: false, // the request line has the full URL
@@ -105,7 +107,7 @@ export class GatewayServer {
     });
     this.#server.on("connect", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       socket.on("error", () => socket.destroy());
-      if (doors !== undefined) doors.join(request.url ?? "", socket, head);
+      if (tunnels !== undefined) tunnels.join(request.url ?? "", socket, head);
       else endWith(socket, "HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
     });
   }
@@ -185,7 +187,7 @@ export class GatewayServer {
     else if (typeof token === "string" && url.pathname.startsWith("/object"))
       unawaited(this.objects.answer(url, token, request, response));
     else if (typeof token === "string") unawaited(this.#control(url.pathname, token, request, response));
-    else this.#load(url.pathname, response);
+    else unawaited(this.#load(url.pathname, response));
   }
 
   async #fetch(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -280,7 +282,7 @@ export class GatewayServer {
     } catch (error) {
       const message = refusalText(error);
       const headers = [...errorHeaders({ message }), "connection", "close", "content-length", "0"];
-      endWith(socket, answerHead(403, "Forbidden", headers));
+      endWith(socket, responseHead(403, "Forbidden", headers));
     }
   }
 
@@ -350,14 +352,20 @@ export class GatewayServer {
     this.offer(script);
     this.dispatched.set(script.id, script.owner);
     // The code goes along with the first dispatch, because the cell will need it next.
-    const code = isWatched || this.#sent.has(script.id) ? undefined : this.#codeOf(script);
+    const hasCode = (): boolean => isWatched || this.#sent.has(script.id);
+    if (!hasCode()) await this.room?.();
+    const code = hasCode() ? undefined : this.#codeOf(script);
     return { id: script.id, account: script.accountId, isWatched, isLasting, code };
   }
 
-  #load(path: string, response: ServerResponse): void {
+  async #load(path: string, response: ServerResponse): Promise<void> {
     const script = this.#scripts.get(scriptIdOf(path));
-    if (script === undefined) response.writeHead(404).end("this script was not offered to this cell");
-    else this.#answer(this.#codeOf(script), response);
+    if (script === undefined) {
+      response.writeHead(404).end("this script was not offered to this cell");
+      return;
+    }
+    await this.room?.();
+    this.#answer(this.#codeOf(script), response);
   }
 
   #codeOf(script: CellScript): unknown {

@@ -10,6 +10,7 @@ import { HeldSocket } from "./held-socket.ts";
 let folder = "";
 let server: Server;
 let cell: Socket;
+let connection: Socket;
 let held: HeldSocket;
 let gate: PromiseWithResolvers<void>;
 
@@ -19,7 +20,8 @@ beforeEach(async () => {
   await once(server, "listening");
   const connected = once(server, "connection") as Promise<[Socket]>;
   gate = Promise.withResolvers<void>();
-  held = new HeldSocket(connect(join(folder, "socket")), async () => gate.promise);
+  connection = connect(join(folder, "socket"));
+  held = new HeldSocket(connection, async () => gate.promise);
   [cell] = await connected;
 });
 afterEach(() => {
@@ -64,4 +66,39 @@ it("reads no more than one piece while the gate is closed", async () => {
   expect(cell.writableNeedDrain).toBe(true);
   gate.resolve();
   await once(cell, "drain");
+});
+
+it("passes what it received before the cell reset the connection, and then ends", async () => {
+  const received = text(held);
+  held.write(Buffer.alloc(1024 * 1024)); // the cell does not read it to its end, so that it resets the connection
+  const arrived = once(connection, "data");
+  await new Promise<void>((resolve) => cell.write("answer", () => resolve()));
+  await arrived;
+  const closed = new Promise((resolve) => connection.once("close", resolve));
+  cell.destroy();
+  await closed;
+  const ended = once(held, "close");
+  gate.resolve();
+  expect(await received).toBe("answer");
+  await ended;
+});
+
+it("breaks when the cell resets the connection without an answer", async () => {
+  held.write(Buffer.alloc(1024 * 1024));
+  const failed = once(held.resume(), "error");
+  cell.destroy();
+  expect(["ECONNRESET", "EPIPE"]).toContain(((await failed)[0] as NodeJS.ErrnoException).code);
+});
+
+it("can be ended while it holds bytes of a connection that was closed", async () => {
+  const received = text(held);
+  const arrived = once(connection, "data");
+  cell.write("answer");
+  await arrived;
+  const closed = once(connection, "close");
+  connection.destroy();
+  await closed;
+  await new Promise<void>((resolve) => held.end(() => resolve()));
+  gate.resolve();
+  expect(await received).toBe("answer");
 });

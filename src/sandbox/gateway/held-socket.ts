@@ -11,24 +11,25 @@ export const heldAt = (gate: Gate | undefined, socket: Socket): Socket =>
 
 /**
  * A connection with a cell whose received bytes wait at a gate, in order. Bytes for the cell do not wait. If the gate
- * rejects, the connection breaks.
+ * rejects, the connection breaks. If the cell resets the connection, which it does when it has answered a request without
+ * reading its body, the bytes that it sent before are passed first.
  */
 export class HeldSocket extends Duplex {
   readonly #socket: Socket;
   readonly #gate: Gate;
   #hasEnded = false;
+  /** Bytes that wait at the gate. */
+  #passing: Promise<void> | undefined;
 
   constructor(socket: Socket, gate: Gate) {
     super({ allowHalfOpen: false });
     this.#socket = socket;
     this.#gate = gate;
-    socket.on("data", (chunk: Buffer) => unawaited(this.#pass(chunk)));
-    socket.on("end", () => unawaited(this.#pass(null)));
+    socket.on("data", (chunk: Buffer) => this.#begin(chunk));
+    socket.on("end", () => this.#begin(null));
     socket.on("timeout", () => this.emit("timeout"));
-    socket.on("error", (error) => this.destroy(error));
-    socket.on("close", () => {
-      if (!this.#hasEnded) this.destroy();
-    });
+    socket.on("error", (error) => this.#break(error));
+    socket.on("close", () => this.#break());
   }
 
   get bytesRead(): number {
@@ -61,8 +62,32 @@ export class HeldSocket extends Duplex {
     else this.once("finish", () => this.destroy());
   }
 
-  async #pass(chunk: Buffer | null): Promise<void> {
+  #begin(chunk: Buffer | null): void {
     if (chunk === null) this.#hasEnded = true;
+    const passing = this.#pass(chunk).finally(() => {
+      if (this.#passing === passing) this.#passing = undefined;
+    });
+    this.#passing = passing;
+    unawaited(passing);
+  }
+
+  /** The connection has broken. The bytes that it received are passed before its end. */
+  #break(error?: Error): void {
+    if (this.#hasEnded) return;
+    if (this.#passing === undefined && this.readableLength === 0) {
+      this.destroy(error);
+      return;
+    }
+    this.#hasEnded = true;
+    unawaited(this.#endAfter(this.#passing));
+  }
+
+  async #endAfter(passing: Promise<void> | undefined): Promise<void> {
+    await passing;
+    this.push(null);
+  }
+
+  async #pass(chunk: Buffer | null): Promise<void> {
     this.#socket.pause();
     try {
       await this.#gate();
@@ -78,12 +103,22 @@ export class HeldSocket extends Duplex {
     this.#socket.resume();
   }
 
-  override _write(chunk: Buffer, encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#socket.write(chunk, encoding, done);
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#socket.write(chunk, () => done()); // the socket reports an error as an event, too
+  }
+
+  /** The head of a request and a short body are one write, so that the cell has both before it answers. */
+  override _writev(chunks: readonly { chunk: Buffer }[], done: () => void): void {
+    const all = chunks.map(({ chunk }) => chunk);
+    this.#socket.cork();
+    for (const chunk of all.slice(0, -1)) this.#socket.write(chunk);
+    this.#socket.write(all.at(-1)!, () => done());
+    this.#socket.uncork();
   }
 
   override _final(done: () => void): void {
-    this.#socket.end(done);
+    if (this.#socket.destroyed) return done(); // it would not call back
+    this.#socket.end(() => done());
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {

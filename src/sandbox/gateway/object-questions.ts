@@ -5,7 +5,7 @@ import { protocolLimits } from "../settings.ts";
 import { cellHeaders, type LocalCall } from "../protocol.ts";
 import { refusalFlags, refusalText } from "../errors.ts";
 import { headerText, MalformedError, readObject } from "./cell-messages.ts";
-import type { Doors } from "./doors.ts";
+import type { RpcTunnels } from "./rpc-tunnels.ts";
 import { ObjectCalls } from "./object-calls.ts";
 import type { ObjectMessage } from "./object-messages.ts";
 import { readReference } from "./object-reference.ts";
@@ -25,17 +25,17 @@ export class ObjectQuestions {
   /** Calls that stayed in the cell, as far as it has reported them. */
   localCalls = 0;
   onLocalCalls: (count: number) => void = () => {};
-  readonly #doors: Doors | undefined;
+  readonly #tunnels: RpcTunnels | undefined;
   /** The slot of a cell of objects. */
   readonly #slot: number | undefined;
   readonly #runOf: (request: IncomingMessage) => Promise<RunHooks | undefined>;
 
   constructor(
-    doors: Doors | undefined,
+    tunnels: RpcTunnels | undefined,
     slot: number | undefined,
     runOf: (request: IncomingMessage) => Promise<RunHooks | undefined>,
   ) {
-    this.#doors = doors;
+    this.#tunnels = tunnels;
     this.#slot = slot;
     this.#runOf = runOf;
   }
@@ -78,7 +78,7 @@ export class ObjectQuestions {
         await this.take(token, { kind: "start" });
         return done;
       case "/object-fault":
-        throw (await this.#doors?.faultOf(token)) ?? new MalformedError();
+        throw (await this.#tunnels?.faultOf(token)) ?? new MalformedError();
       case "/object-begin":
         return this.calls.take(token);
       default:

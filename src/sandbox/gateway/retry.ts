@@ -3,6 +3,8 @@ import type { CellFault } from "../errors.ts";
 import type { CellBody, CellRequest } from "./exchange.ts";
 
 const attemptsMax = 10;
+/** After this number of cell deaths that it did not cause, a request runs in a dedicated cell. */
+const faultsToRunAlone = 3;
 
 /** Safe methods (RFC 9110, 9.2.1). */
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -31,13 +33,18 @@ export class RunAttempts {
     this.body = body;
   }
 
+  get mustRunAlone(): boolean {
+    return this.faults >= faultsToRunAlone;
+  }
+
   /** Counts an attempt that ended with a fault. Returns whether there may be another one. */
-  next({ kind, isUnprocessed }: CellFault, { request, answer }: RunOptions): boolean {
+  next({ kind, isUnprocessed, hasObjects }: CellFault, { request, answer }: RunOptions): boolean {
     const hadBody = this.body !== null;
     this.body = this.body?.again?.() ?? null;
     this.#count++;
     if (kind !== "killed" && kind !== "ended") this.faults++;
-    const canSend = isRetryable(request) || (isUnprocessed && (!hadBody || this.body !== null));
+    const canSend =
+      (isRetryable(request) && !hasObjects) || (isUnprocessed && (!hadBody || this.body !== null));
     return canSend && !hasAnswered(answer) && this.#count < attemptsMax;
   }
 }

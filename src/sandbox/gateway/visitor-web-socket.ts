@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { joinUpgraded } from "../../edge/http/join-upgraded.ts";
-import { answerHead, endWith } from "../../platform/util/raw-http.ts";
+import { responseHead, endWith } from "../../platform/util/raw-http.ts";
 import { readUpTo } from "../../platform/util/read-up-to.ts";
 import { cellHeaders } from "../protocol.ts";
 import { parseThrown } from "./cell-messages.ts";
@@ -32,7 +32,7 @@ export function joinVisitorWebSocket(
   visitor: Visitor,
   secret: string,
   onActivity: () => void,
-  cellRun: Pick<CellRun, "controller">,
+  cellRun: Pick<CellRun, "controller" | "hasAnswer">,
 ): Promise<Thrown | undefined> {
   const { socket } = visitor;
   return new Promise((resolve, reject) => {
@@ -50,6 +50,11 @@ export function joinVisitorWebSocket(
     const leave = (): void => {
       upstream.destroy();
     };
+    const begin = (): void => {
+      cellRun.hasAnswer = true;
+      onActivity();
+      socket.off("close", leave);
+    };
     socket.on("close", leave);
     upstream.on("error", (error) => {
       socket.off("close", leave);
@@ -57,21 +62,15 @@ export function joinVisitorWebSocket(
       else reject(error);
     });
     upstream.on("response", (answer) => {
-      onActivity();
-      socket.off("close", leave);
+      begin();
       if (answer.headers[cellHeaders.outcome] === secret) unawaited(collect(answer).then(resolve, reject));
       else unawaited(passOn(answer, visitor).then(resolve, reject));
     });
     upstream.on("upgrade", (answer: IncomingMessage, upgraded: Socket, head: Buffer) => {
-      onActivity();
-      socket.off("close", leave);
+      begin();
       upgraded.on("data", onActivity);
       if (visitor.onData !== undefined) socket.on("data", visitor.onData);
-      cellRun.controller = {
-        abort: () => {
-          upgraded.destroy();
-        },
-      };
+      cellRun.controller = { abort: () => upgraded.destroy() };
       const headers = visitor.headers(answer.rawHeaders, 101);
       joinUpgraded(
         visitor,
@@ -93,7 +92,7 @@ async function collect(answer: IncomingMessage): Promise<Thrown> {
 async function passOn(answer: IncomingMessage, { socket, headers }: Visitor): Promise<undefined> {
   const { statusCode = 502, statusMessage = "" } = answer;
   const raw = [...headers(answer.rawHeaders, statusCode), "connection", "close"];
-  socket.write(answerHead(statusCode, statusMessage, raw), "latin1");
+  socket.write(responseHead(statusCode, statusMessage, raw), "latin1");
   for await (const chunk of answer) {
     if (!socket.write(chunk as Buffer) && !socket.destroyed)
       await new Promise<void>((resolve) => socket.once("drain", resolve).once("close", () => resolve()));

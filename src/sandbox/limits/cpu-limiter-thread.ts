@@ -22,7 +22,7 @@ comeFirst();
 for (;;) {
   const change = Atomics.load(changes, 0);
   let sleepMs = Infinity;
-  for (let slot = 0; slot < states.length; slot++) sleepMs = Math.min(sleepMs, look(slot));
+  for (let slot = 0; slot < states.length; slot++) sleepMs = Math.min(sleepMs, check(slot));
   Atomics.wait(changes, 0, change, sleepMs);
 }
 
@@ -42,7 +42,7 @@ function comeFirst(): void {
 }
 
 /** Checks one slot. Returns the milliseconds until it must be checked again. */
-function look(slot: number): number {
+function check(slot: number): number {
   if (Atomics.load(states, slot) !== on) {
     watched[slot]?.clock?.close();
     watched[slot] = undefined;

@@ -4,7 +4,7 @@ import { mebibyte } from "../../platform/bytes.ts";
 
 const reliefs = (...sizes: number[]): (string | undefined)[] => {
   const budget = new MemoryBudget(768 * mebibyte);
-  return sizes.map((size) => budget.look(size * mebibyte));
+  return sizes.map((size) => budget.reliefFor(size * mebibyte));
 };
 
 it("does nothing below the budget", () => {

@@ -22,7 +22,7 @@ export class MemoryBudget {
   }
 
   /** Returns the measure to take for this resident memory. */
-  look(bytes: number): Relief | undefined {
+  reliefFor(bytes: number): Relief | undefined {
     const step = this.#bytesMax * unloadStep;
     if (bytes > this.#bytesMax * replaceFrom) return "replace";
     if (bytes > this.#unloadAt) {

@@ -2,9 +2,9 @@ import { LRUCache } from "lru-cache";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 /** A message about an owner, from one process of the node to the others. */
-export type QuarantineNews =
+export type QuarantineUpdate =
   /** The owner had this number of requests in a cell that died. */
-  | { is: "suspect"; owner: string; requests: number }
+  | { is: "quarantined"; owner: string; requests: number }
   /** A run of the owner was alone in a cell that died. */
   | { is: "culprit"; owner: string }
   /** The owner had enough runs without a fault. */
@@ -20,7 +20,7 @@ interface OwnerRecord {
   runsNeeded: number;
   /** Faults of runs that were alone in their cell. */
   faults: number;
-  /** Requests in flight when the owner was quarantined: together they may stall a cell that one of them would not. */
+  /** Requests in flight when the owner was quarantined. Together they may stall a cell, although each alone would not. */
   concurrentRequests: number;
   /** Whether the last good run used so much CPU time that several of them would stall a shared cell. */
   isHeavy: boolean;
@@ -40,19 +40,19 @@ export class Quarantine {
   readonly #recentCounts = new LRUCache<string, number>({ ...entriesMax(10_000), ttl: historyMs });
   readonly #runsToTrust: number;
   #revision = 0;
-  readonly #send: (news: QuarantineNews) => void;
+  readonly #send: (update: QuarantineUpdate) => void;
 
   /** `send` passes this process's findings to the other processes. */
-  constructor(runsToTrust: number, send: (news: QuarantineNews) => void = () => {}) {
+  constructor(runsToTrust: number, send: (update: QuarantineUpdate) => void = () => {}) {
     this.#runsToTrust = runsToTrust;
     this.#send = send;
   }
 
   /** Applies a finding of another process. */
-  receive(news: QuarantineNews): void {
-    if (news.is === "suspect") this.#suspect(news.owner, news.requests);
-    else if (news.is === "culprit") this.#convict(news.owner);
-    else this.#release(news.owner);
+  receive(update: QuarantineUpdate): void {
+    if (update.is === "quarantined") this.#enter(update.owner, update.requests);
+    else if (update.is === "culprit") this.#countFault(update.owner);
+    else this.#release(update.owner);
   }
 
   get state(): QuarantineState {
@@ -97,11 +97,11 @@ export class Quarantine {
    */
   add(owner: string, concurrentRequests = 1): void {
     if (this.#records.has(owner)) return;
-    this.#suspect(owner, concurrentRequests);
-    this.#send({ is: "suspect", owner, requests: concurrentRequests });
+    this.#enter(owner, concurrentRequests);
+    this.#send({ is: "quarantined", owner, requests: concurrentRequests });
   }
 
-  #suspect(owner: string, concurrentRequests: number): void {
+  #enter(owner: string, concurrentRequests: number): void {
     if (this.#records.has(owner)) return;
     const times = this.#recentCounts.get(owner) ?? 0;
     this.#recentCounts.set(owner, times + 1);
@@ -112,11 +112,11 @@ export class Quarantine {
 
   /** The owner's run was alone in a cell that died. Each fault doubles the number of good runs needed. */
   recordFault(owner: string): void {
-    this.#convict(owner);
+    this.#countFault(owner);
     this.#send({ is: "culprit", owner });
   }
 
-  #convict(owner: string): void {
+  #countFault(owner: string): void {
     if (!this.#records.has(owner)) this.#revision++;
     const faults = Math.min((this.#records.get(owner)?.faults ?? 0) + 1, faultsRemembered);
     const runsNeeded = this.#runsToTrust * 2 ** faults;

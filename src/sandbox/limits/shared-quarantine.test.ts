@@ -1,27 +1,27 @@
 import { expect, it } from "vitest";
-import { ProcessNotes } from "../../platform/processes/notes.ts";
+import { MessageBus } from "../../platform/processes/message-bus.ts";
 import type { Quarantine } from "./quarantine.ts";
 import { sharedQuarantine } from "./shared-quarantine.ts";
 
 const runsToTrust = 3;
 
-/** The quarantines of main and of two edge processes, whose notes go through main. */
+/** The quarantines of main and of two edge processes, whose messages go through main. */
 function three(): { main: Quarantine; edges: [Quarantine, Quarantine]; join: () => Quarantine } {
-  const inMain = new ProcessNotes();
-  const inEdges: ProcessNotes[] = [];
-  inMain.line.send = async (note) => {
-    for (const notes of inEdges) void notes.take(JSON.parse(JSON.stringify(note)) as typeof note);
+  const inMain = new MessageBus();
+  const inEdges: MessageBus[] = [];
+  inMain.link.send = async (message) => {
+    for (const bus of inEdges) void bus.deliver(JSON.parse(JSON.stringify(message)) as typeof message);
   };
   const join = (): Quarantine => {
-    const notes = new ProcessNotes();
-    const quarantine = sharedQuarantine("scripts", runsToTrust, notes);
-    for (const note of inMain.joinersNotes())
-      void notes.take(JSON.parse(JSON.stringify(note)) as typeof note);
-    inEdges.push(notes);
-    notes.line.send = async (note) =>
-      inMain.take(JSON.parse(JSON.stringify(note)) as typeof note, () => {
+    const bus = new MessageBus();
+    const quarantine = sharedQuarantine("scripts", runsToTrust, bus);
+    for (const message of inMain.messagesForJoiners())
+      void bus.deliver(JSON.parse(JSON.stringify(message)) as typeof message);
+    inEdges.push(bus);
+    bus.link.send = async (message) =>
+      inMain.deliver(JSON.parse(JSON.stringify(message)) as typeof message, () => {
         for (const other of inEdges)
-          if (other !== notes) void other.take(JSON.parse(JSON.stringify(note)) as typeof note);
+          if (other !== bus) void other.deliver(JSON.parse(JSON.stringify(message)) as typeof message);
       });
     return quarantine;
   };
@@ -33,11 +33,11 @@ it("an owner that one process quarantines is quarantined in all, until one proce
   const { main, edges, join } = three();
   const all = [main, ...edges];
   for (const first of all) {
-    first.add("suspect");
-    expect(all.map((each) => each.has("suspect"))).toEqual([true, true, true]);
-    expect(join().has("suspect")).toBe(true);
-    for (let run = 0; run < 4 ** 3; run++) edges[1].recordSuccess("suspect");
-    expect(all.map((each) => each.has("suspect"))).toEqual([false, false, false]);
+    first.add("owner");
+    expect(all.map((each) => each.has("owner"))).toEqual([true, true, true]);
+    expect(join().has("owner")).toBe(true);
+    for (let run = 0; run < 4 ** 3; run++) edges[1].recordSuccess("owner");
+    expect(all.map((each) => each.has("owner"))).toEqual([false, false, false]);
   }
 });
 

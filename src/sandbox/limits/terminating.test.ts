@@ -7,10 +7,10 @@ const settings = { shared: 1, graceCpuMs: 3000, graceMsMax: 15_000 };
 const cellRun = (owner: string, canMove: boolean): CellRun =>
   ({ script: { owner }, isMovable: () => canMove }) as never;
 
-function cellOf(runs: CellRun[], suspects: CellRun[]) {
+function cellOf(runs: CellRun[], possibleCulprits: CellRun[]) {
   const cell = {
     runs: new Set(runs),
-    suspects,
+    possibleCulprits,
     isDead: false,
     ended: [] as FaultKind[],
     cpu: 100,
@@ -50,11 +50,11 @@ it.each([
     const post = cellRun("innocent", false);
     const cell = cellOf([post], [cellRun("culprit", false)]);
     cells.add(cell, "cpu", 0);
-    cells.look(1000);
+    cells.killDue(1000);
     expect(cell.ended).toEqual([]);
     change(cell);
-    cells.look(1001);
-    cells.look(1002);
+    cells.killDue(1001);
+    cells.killDue(1002);
     expect(cell.ended).toEqual([kind]);
   },
 );
@@ -63,7 +63,7 @@ it("kills them after their grace period, and on close", () => {
   const cells = new TerminatingCells(settings);
   const cell = cellOf([cellRun("innocent", false)], []);
   cells.add(cell, "memory", 0);
-  cells.look(15_001);
+  cells.killDue(15_001);
   expect(cell.ended).toEqual(["memory"]);
   const other = cellOf([cellRun("innocent", false)], []);
   cells.add(other, "memory", 0);

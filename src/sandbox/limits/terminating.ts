@@ -2,7 +2,7 @@ import type { Cell } from "../cell.ts";
 import type { FaultKind } from "../errors.ts";
 import type { CellSettings } from "../settings.ts";
 
-type TerminatingCell = Pick<Cell, "runs" | "suspects" | "isDead" | "die"> & {
+type TerminatingCell = Pick<Cell, "runs" | "possibleCulprits" | "isDead" | "die"> & {
   readonly process: Pick<Cell["process"], "cpuMs" | "rssBytes">;
 };
 
@@ -29,9 +29,9 @@ export class TerminatingCells {
    * Whether a cell has runs that cannot be retried, of owners other than a single suspected one. Few cells
    * terminate at a time, because their memory comes on top of that of the cells that replace them.
    */
-  isFor({ runs, suspects }: TerminatingCell): boolean {
+  isFor({ runs, possibleCulprits }: TerminatingCell): boolean {
     if (this.#cells.size >= this.#settings.shared) return false;
-    const owners = new Set(suspects.map(({ script }) => script.owner));
+    const owners = new Set(possibleCulprits.map(({ script }) => script.owner));
     for (const cellRun of runs)
       if (!cellRun.isMovable() && (owners.size > 1 || !owners.has(cellRun.script.owner))) return true;
     return false;
@@ -47,7 +47,7 @@ export class TerminatingCells {
   }
 
   /** Kills the cells that have no runs left, or whose grace period is over. */
-  look(now: number): void {
+  killDue(now: number): void {
     for (const [cell, { kind, since, cpuMsMax, rssBytesMax }] of this.#cells) {
       const { process, runs } = cell;
       const isOver =

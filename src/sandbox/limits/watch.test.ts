@@ -49,11 +49,11 @@ describe("SharedWatch", () => {
       cell.objectStarts += 10;
       cell.objectMessages += 100;
       cell.rssBytes += 23 * mebibyte;
-      expect(watch.look(step * 20, settings)).toBeUndefined();
+      expect(watch.check(step * 20, settings)).toBeUndefined();
     }
-    expect(watch.look(60_000, settings)).toBeUndefined();
+    expect(watch.check(60_000, settings)).toBeUndefined();
     cell.rssBytes += 2 * settings.memoryBytesMax;
-    expect(watch.look(60_020, settings)).toBe("memory");
+    expect(watch.check(60_020, settings)).toBe("memory");
   });
 
   it("expects it also if all messages arrive before the cell reads the first", () => {
@@ -63,7 +63,7 @@ describe("SharedWatch", () => {
     cell.objectMessages = 1000;
     for (let now = 20; now <= 2000; now += 20) {
       cell.rssBytes += 2.3 * mebibyte;
-      expect(watch.look(now, settings)).toBeUndefined();
+      expect(watch.check(now, settings)).toBeUndefined();
     }
   });
 
@@ -73,7 +73,7 @@ describe("SharedWatch", () => {
     for (let now = 10; now < 1000; now += 10) {
       cell.cpuMs += 10;
       cell.lastActivityAt = now;
-      expect(watch.look(now, settings)).toBeUndefined();
+      expect(watch.check(now, settings)).toBeUndefined();
     }
     expect(cell.pings).toHaveLength(0);
   });
@@ -84,7 +84,7 @@ describe("SharedWatch", () => {
     const faults: unknown[] = [];
     for (let now = 10; now <= 90; now += 10) {
       cell.cpuMs += 10;
-      faults.push(watch.look(now, settings));
+      faults.push(watch.check(now, settings));
     }
     expect(cell.pings).toHaveLength(1);
     expect(faults).toEqual([...Array.from({ length: 8 }, () => undefined), "cpu"]);
@@ -94,10 +94,10 @@ describe("SharedWatch", () => {
     const cell = new FakeCell();
     const watch = new SharedWatch(cell, 0);
     let now = 0;
-    const work = (looks: number): (string | undefined)[] =>
-      Array.from({ length: looks }, () => {
+    const work = (checks: number): (string | undefined)[] =>
+      Array.from({ length: checks }, () => {
         cell.cpuMs += 15;
-        return watch.look((now += 10), settings);
+        return watch.check((now += 10), settings);
       });
     work(4);
     cell.pings[0]!.answer();
@@ -113,13 +113,13 @@ describe("SharedWatch", () => {
     const cell = new FakeCell();
     const watch = new SharedWatch(cell, 0);
     cell.cpuMs += 500;
-    expect(watch.look(500, settings)).toBeUndefined();
+    expect(watch.check(500, settings)).toBeUndefined();
   });
 
   it("does not count time in which the cell had no CPU", () => {
     const cell = new FakeCell();
     const watch = new SharedWatch(cell, 0);
-    expect(watch.look(60_000, settings)).toBeUndefined();
+    expect(watch.check(60_000, settings)).toBeUndefined();
     expect(cell.pings).toHaveLength(0);
   });
 
@@ -128,10 +128,10 @@ describe("SharedWatch", () => {
     const watch = new SharedWatch(cell, 0);
     const first = cell.addRun("first");
     cell.cpuMs += 8;
-    watch.look(10, settings);
+    watch.check(10, settings);
     const second = cell.addRun("second");
     cell.cpuMs += 8;
-    watch.look(20, settings);
+    watch.check(20, settings);
     expect([first.cpuShareMs, second.cpuShareMs]).toEqual([12, 4]);
   });
 
@@ -141,7 +141,7 @@ describe("SharedWatch", () => {
     const cellRun = cell.addRun("a");
     cell.cpuMs += 27;
     cell.traffic.bytes += mebibyte;
-    watch.look(10, settings);
+    watch.check(10, settings);
     expect(cellRun.cpuShareMs).toBe(2);
   });
 
@@ -152,28 +152,28 @@ describe("SharedWatch", () => {
     for (let i = 0; i < 100; i++) {
       cell.loads++;
       cell.rssBytes += 2 * mebibyte;
-      expect(watch.look((now += 10), settings)).toBeUndefined();
+      expect(watch.check((now += 10), settings)).toBeUndefined();
     }
     for (let i = 0; i < 100; i++) {
       cell.answers += 50;
       cell.rssBytes += mebibyte;
-      expect(watch.look((now += 10), settings)).toBeUndefined();
+      expect(watch.check((now += 10), settings)).toBeUndefined();
     }
     for (let i = 0; i < 300; i++) {
       cell.rssBytes += mebibyte / 5;
-      expect(watch.look((now += 10), settings)).toBeUndefined();
+      expect(watch.check((now += 10), settings)).toBeUndefined();
     }
     cell.rssBytes += 129 * mebibyte;
-    expect(watch.look((now += 10), settings)).toBe("memory");
+    expect(watch.check((now += 10), settings)).toBe("memory");
   });
 
   it("applies the lowest limit of the runs inside", () => {
     const cell = new FakeCell();
     const watch = new SharedWatch(cell, 0);
     cell.rssBytes += 65 * mebibyte;
-    expect(watch.look(10, settings)).toBeUndefined();
+    expect(watch.check(10, settings)).toBeUndefined();
     cell.addRun("small", 64 * mebibyte);
-    expect(watch.look(20, settings)).toBe("memory");
+    expect(watch.check(20, settings)).toBe("memory");
   });
 
   it("reports no fault for a cell that has exited", () => {
@@ -181,7 +181,7 @@ describe("SharedWatch", () => {
     const watch = new SharedWatch(cell, 0);
     cell.cpuMs = Number.NaN;
     cell.rssBytes = Number.NaN;
-    expect(watch.look(1000, settings)).toBeUndefined();
+    expect(watch.check(1000, settings)).toBeUndefined();
   });
 });
 
@@ -191,9 +191,9 @@ describe("DedicatedWatch", () => {
     const watch = new DedicatedWatch(cell, { cpuMs: 50, memoryBytes: 64 * mebibyte });
     cell.cpuMs += 50;
     cell.rssBytes += 64 * mebibyte;
-    expect([watch.usedCpuMs, watch.look()]).toEqual([50, undefined]);
+    expect([watch.usedCpuMs, watch.check()]).toEqual([50, undefined]);
     cell.rssBytes += 1;
-    expect(watch.look()).toBe("memory");
+    expect(watch.check()).toBe("memory");
   });
 
   it("reports no fault for a cell that has exited", () => {
@@ -201,16 +201,16 @@ describe("DedicatedWatch", () => {
     const watch = new DedicatedWatch(cell, { cpuMs: 50, memoryBytes: 64 * mebibyte });
     cell.cpuMs = Number.NaN;
     cell.rssBytes = Number.NaN;
-    expect(watch.look()).toBeUndefined();
+    expect(watch.check()).toBeUndefined();
   });
 
   it("reports memory when the CPU time was spent on allocation", () => {
     const cell = new FakeCell();
     const watch = new DedicatedWatch(cell, { cpuMs: 50, memoryBytes: 64 * mebibyte });
     cell.cpuMs += 50.1;
-    expect(watch.look()).toBe("cpu");
+    expect(watch.check()).toBe("cpu");
     cell.rssBytes += 32 * mebibyte;
-    expect(watch.look()).toBe("memory");
+    expect(watch.check()).toBe("memory");
   });
 
   it("does not count the CPU time for passing on bytes", () => {
@@ -218,8 +218,8 @@ describe("DedicatedWatch", () => {
     const watch = new DedicatedWatch(cell, { cpuMs: 50, memoryBytes: 64 * mebibyte });
     cell.traffic.bytes += 100 * mebibyte;
     cell.cpuMs += 2550;
-    expect(watch.look()).toBeUndefined();
+    expect(watch.check()).toBeUndefined();
     cell.cpuMs += 1;
-    expect(watch.look()).toBe("cpu");
+    expect(watch.check()).toBe("cpu");
   });
 });

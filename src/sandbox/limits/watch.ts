@@ -90,7 +90,7 @@ export class SharedWatch {
   }
 
   /** Returns the fault of the cell, if it has one, and adds each run's share of the cell's CPU time. */
-  look(now: number, settings: CellSettings): FaultKind | undefined {
+  check(now: number, settings: CellSettings): FaultKind | undefined {
     const cell = this.#cell;
     const cpuMs = cell.process.cpuMs();
     if (Number.isNaN(cpuMs)) return undefined; // `#waitForEnd` of Cells reports the exit
@@ -188,7 +188,7 @@ export class DedicatedWatch {
     return this.#cell.traffic.bytes - this.#startTrafficBytes;
   }
 
-  look(): FaultKind | undefined {
+  check(): FaultKind | undefined {
     const { memoryBytes } = this.#limits;
     const grownBytes = this.#cell.process.rssBytes() - this.#startBytes;
     if (grownBytes > memoryBytes + Math.min(this.#passedBytes * passingBytesPerByte, memoryBytes))

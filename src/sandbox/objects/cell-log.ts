@@ -1,3 +1,4 @@
+import type { Logger } from "pino";
 import type { RunOptions } from "../cell.ts";
 import type { ObjectCellsOptions } from "./object-cells-options.ts";
 import type { Gate } from "../gateway/held-socket.ts";
@@ -54,3 +55,9 @@ export function notedAnswer(
   };
   return { ...answer, headers };
 }
+
+/** Resolves when a cell has ended, also if its last writes cannot be read: then its place is free all the same. */
+export const afterEnd = async (ended: Promise<void>, logger: Pick<Logger, "error">): Promise<void> =>
+  ended.catch((error: unknown) =>
+    logger.error({ err: error }, "the last writes of a cell of objects could not be read"),
+  );

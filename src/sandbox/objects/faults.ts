@@ -1,8 +1,10 @@
-import { ObjectRefusal, type CellFault } from "../errors.ts";
+import { CellFault, ObjectRefusal } from "../errors.ts";
 import { tooManyQueuedText } from "../protocol.ts";
 
-export const faultMessage = "ended a cell of objects after a fault";
-export const heldMessage = "ended a cell of objects whose answers may not be used";
+export const messages = {
+  fault: "ended a cell of objects after a fault",
+  held: "ended a cell of objects whose answers may not be used",
+};
 
 /* The public texts of errors of Durable Objects. */
 export const tooManyQueued = (): ObjectRefusal => new ObjectRefusal(tooManyQueuedText, "overloaded");
@@ -10,39 +12,50 @@ export const tooManyQueued = (): ObjectRefusal => new ObjectRefusal(tooManyQueue
 export const queuedTooLong = (): ObjectRefusal =>
   new ObjectRefusal("Durable Object is overloaded. Requests queued for too long.", "overloaded");
 
-/** No process can have the object now. It may be called again. */
+/** No process can have the object now. It may be called again: thrown only before anything was done. */
 export const overloadedCells = (): ObjectRefusal =>
   new ObjectRefusal("Cannot resolve Durable Object due to transient issue on remote node.", "retryable");
 
 /** The error for a request that was in progress when the object's cell ended. */
-export function objectFault({ kind, isSuspect }: CellFault): ObjectRefusal {
-  if (isSuspect && kind === "cpu")
+export function objectFault({ kind, mayBeCulprit }: CellFault): ObjectRefusal {
+  if (mayBeCulprit && kind === "cpu")
     return new ObjectRefusal("Durable Object exceeded its CPU time limit and was reset.");
-  if (isSuspect && kind === "memory")
+  if (mayBeCulprit && kind === "memory")
     return new ObjectRefusal("Durable Object's isolate exceeded its memory limit and was reset.");
-  return new ObjectRefusal("Network connection lost.", "retryable");
+  return connectionLost();
+}
+
+/** The connection to an object has broken. The object may have done what was asked. */
+export const connectionLost = (): ObjectRefusal => new ObjectRefusal("Network connection lost.", "retryable");
+
+const brokenCodes: ReadonlySet<unknown> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
+
+/** The error for a request that a cell did not answer: it has ended, or only the connection with it has. */
+export function runFailure(error: unknown): unknown {
+  if (error instanceof CellFault) return objectFault(error);
+  return brokenCodes.has((error as { code?: unknown }).code) ? connectionLost() : error;
 }
 
 /** Events without a fault after which a namespace may share a cell again. */
 const eventsToTrust = 100;
 
 /** Namespaces that may have ended a cell. Each of them then runs in a cell of its own. */
-export class Faults {
+export class NamespaceQuarantine {
   /** Events since the last fault, by namespace. */
-  readonly #suspects = new Map<string, number>();
+  readonly #goodEvents = new Map<string, number>();
 
-  isSuspect(namespace: string): boolean {
-    return this.#suspects.has(namespace);
+  has(namespace: string): boolean {
+    return this.#goodEvents.has(namespace);
   }
 
-  record(namespaces: Iterable<string>): void {
-    for (const namespace of namespaces) this.#suspects.set(namespace, 0);
+  add(namespaces: Iterable<string>): void {
+    for (const namespace of namespaces) this.#goodEvents.set(namespace, 0);
   }
 
   recordSuccess(namespace: string): void {
-    const good = this.#suspects.get(namespace);
+    const good = this.#goodEvents.get(namespace);
     if (good === undefined) return;
-    if (good + 1 >= eventsToTrust) this.#suspects.delete(namespace);
-    else this.#suspects.set(namespace, good + 1);
+    if (good + 1 >= eventsToTrust) this.#goodEvents.delete(namespace);
+    else this.#goodEvents.set(namespace, good + 1);
   }
 }

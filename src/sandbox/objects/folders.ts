@@ -9,14 +9,17 @@ const namePattern = /^[0-9a-f]{32}$/;
 export class ObjectFolders {
   readonly path: string;
   #isOpen = false;
+  /** By namespace. With the test kit, the next namespace can have the same id. */
+  readonly #removals = new Map<string, Promise<void>>();
 
   /** `path` need not exist. Cells start in other folders, so it is made absolute. */
   constructor(path: string) {
     this.path = resolve(path);
   }
 
-  /** Creates the folders of namespaces, and gives them to the user of cells. */
-  create(namespaces: readonly string[]): void {
+  /** Creates the folders of namespaces, and gives them to the user of cells. Waits until earlier ones are removed. */
+  async create(namespaces: readonly string[]): Promise<void> {
+    await Promise.allSettled(namespaces.map(async (id) => this.#removals.get(id)));
     this.#open();
     const user = cellUser();
     for (const namespace of namespaces) {
@@ -48,7 +51,24 @@ export class ObjectFolders {
   }
 
   async remove(namespace: string): Promise<void> {
-    await rm(join(this.path, namespace), { recursive: true, force: true });
+    const removal = rm(join(this.path, namespace), { recursive: true, force: true });
+    this.#removals.set(namespace, removal);
+    try {
+      await removal;
+    } finally {
+      if (this.#removals.get(namespace) === removal) this.#removals.delete(namespace);
+    }
+  }
+
+  /** Removes folders of namespaces that no longer exist, except some. */
+  async sweep(
+    exists: (namespaces: readonly string[]) => Promise<ReadonlySet<string>>,
+    except: () => ReadonlySet<string>,
+  ): Promise<void> {
+    const found = await this.list();
+    const existing = await exists(found);
+    const kept = except();
+    for (const id of found) if (!existing.has(id) && !kept.has(id)) await this.remove(id);
   }
 
   /** Removes folders that nothing was written to. */

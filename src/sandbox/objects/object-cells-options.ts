@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Doors } from "../gateway/doors.ts";
+import type { RpcTunnels } from "../gateway/rpc-tunnels.ts";
 import type { RunHooks } from "../gateway/run-hooks.ts";
 import type { CellFault } from "../errors.ts";
 import type { ObjectHost } from "../process/object-config.ts";
@@ -23,14 +23,14 @@ export interface CellOwnership {
   readonly lease: number | undefined;
   /** Whether objects of a namespace run here now. */
   owns(namespace: string): boolean;
-  /** Resolves when the files of an object are here. */
+  /** Resolves when the files of an object are here. Rejects if it does not run here now. */
   restore(object: ActingObject): Promise<void>;
 }
 
 export interface ObjectCellsOptions {
   settings: CellSettings;
   folders: ObjectFolders;
-  doors: Doors;
+  tunnels: RpcTunnels;
   logger: Logger;
   /** The hooks for an object that acts without a request; undefined if it may not. */
   standing: (object: ActingObject) => Promise<RunHooks | undefined>;

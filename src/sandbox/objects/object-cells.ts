@@ -8,18 +8,20 @@ import { causeOf } from "../process/exit-cause.ts";
 import { scriptHost, type ObjectHost } from "../process/object-config.ts";
 import type { ObjectAddress, ObjectEvent, ObjectGrant, ObjectRoute } from "../protocol.ts";
 import { answerActing } from "./acting-messages.ts";
-import { faultMessage, Faults, heldMessage, objectFault, overloadedCells } from "./faults.ts";
-import { gateOf, notedAnswer } from "./cell-log.ts";
+import { messages, NamespaceQuarantine, objectFault, overloadedCells, runFailure } from "./faults.ts";
+import { afterEnd, gateOf, notedAnswer } from "./cell-log.ts";
 import type { CallOptions, ObjectCellsOptions, ObjectTarget } from "./object-cells-options.ts";
 import { OpenCell, takeSpare, usedAnswer } from "./open-cell.ts";
+import { NearScripts } from "./near-scripts.ts";
 import { closesFiles } from "./open-files.ts";
 import { Pauses } from "./pauses.ts";
+import { resetObject } from "./reset-object.ts";
 import { Slots, type SlotOwner } from "./slots.ts";
 import { WaitingRequests } from "./waiting-requests.ts";
-import { keyOf, StandingTokens, type ActingObject } from "./standing.ts";
+import { objectKeyOf, StandingTokens, type ActingObject } from "./standing.ts";
 
 const attemptsMax = 3;
-const lookEveryMs = 10;
+const checkEveryMs = 10;
 /** Time after which a cell without requests and sockets is ended, and after which it may be ended for another one. */
 const idleMs = 60_000;
 const roomAfterMs = 2; // calls on their way to it have arrived by then
@@ -37,13 +39,14 @@ export class ObjectCells {
   readonly #cells = new Map<string, Promise<OpenCell>>();
   readonly #open = new Map<number, OpenCell>();
   readonly #slots: Slots;
-  /** Ends of cells, by namespace. */
+  /** Ends of cells, by namespace and spare id. */
   readonly #ending = new Map<string, Promise<void>>();
-  readonly #faults = new Faults();
+  readonly #quarantine = new NamespaceQuarantine();
   readonly #tokens = new StandingTokens();
   readonly #waiting = new WaitingRequests();
   readonly #objects = new WeakMap<CellRun, ActingObject>();
   readonly #pauses = new Pauses();
+  readonly near: NearScripts;
   #timer: NodeJS.Timeout | undefined;
   #ids = 0;
 
@@ -57,6 +60,7 @@ export class ObjectCells {
       isOpen: (slot) => this.#open.has(slot),
       end: (slot) => this.#end(this.#open.get(slot)!, "ended"),
     });
+    this.near = new NearScripts(options, this.#slots, () => this.#open.values());
   }
 
   /**
@@ -76,7 +80,6 @@ export class ObjectCells {
     return this.#cells.keys();
   }
 
-  /** Pids of the running cells. */
   get pids(): number[] {
     return [...this.#open.values()].map(({ cell }) => cell.process.pid);
   }
@@ -96,20 +99,20 @@ export class ObjectCells {
           const answer = usedAnswer(open, target.object.id, noted);
           const sent = { ...options, answer, script: cellRun.script };
           const thrown = await open.cell.run({ ...sent, request }, cellRun);
-          this.#faults.recordSuccess(target.object.namespace);
+          this.#quarantine.recordSuccess(target.object.namespace);
           if (thrown !== undefined) throw new CellError("exception", thrown.message, { cause: thrown });
           return;
         } catch (error) {
-          if (!(error instanceof CellFault)) throw error;
-          const body = request.body === null ? null : request.body.again?.();
-          if (!error.isUnprocessed || body === undefined || attempt >= attemptsMax) throw objectFault(error);
+          const isUnread = error instanceof CellFault && error.isUnprocessed && attempt < attemptsMax;
+          const body = isUnread && request.body !== null ? request.body.again?.() : null;
+          if (!isUnread || body === undefined) throw runFailure(error);
           request = { ...request, body };
         }
       }
     });
   }
 
-  /** Prepares a method call of an object. The calling cell then makes the call over a connection that `Doors` joins. */
+  /** Prepares a method call of an object. The calling cell then makes the call over a connection that `RpcTunnels` joins. */
   async route(
     target: ObjectTarget,
     hooks: RunHooks,
@@ -121,7 +124,7 @@ export class ObjectCells {
     const leave = this.#waiting.enter(target.object);
     try {
       const { slot, cell } = await this.#cellOf(target);
-      const cellRun: CellRun = this.#newRun(target);
+      const cellRun = this.#newRun(target);
       const token = cell.enter(cellRun.script, hooks);
       cell.runs.add(cellRun);
       const object = this.#addressOf(target);
@@ -130,8 +133,8 @@ export class ObjectCells {
       cell.gateway.objects.calls.expect(event, () => {
         cell.leave(token, cellRun);
         this.#options.log?.noteAnswer(target.object.namespace, target.object.id);
-        if (cellRun.fault === undefined) this.#faults.recordSuccess(target.object.namespace);
-        else this.#options.doors.noteFault(token, objectFault(cellRun.fault));
+        if (cellRun.fault === undefined) this.#quarantine.recordSuccess(target.object.namespace);
+        else this.#options.tunnels.noteFault(token, objectFault(cellRun.fault));
         watcher?.end(cellRun.fault);
         leave();
       });
@@ -152,7 +155,7 @@ export class ObjectCells {
     const open = await this.#cells.get(object.namespace);
     const isElsewhere = open === undefined || open.slot !== slot || open.cell.isDead;
     if (isElsewhere || this.#options.log !== undefined) return undefined;
-    if (this.#pauses.over(keyOf(object)) !== undefined) return undefined;
+    if (this.#pauses.over(objectKeyOf(object)) !== undefined) return undefined;
     this.#options.sizes.use(object);
     open.use(object.id);
     open.cell.offer(script);
@@ -192,15 +195,13 @@ export class ObjectCells {
 
   /** Ends an object and deletes its data, in its cell, which starts if it is not running. */
   async remove(target: ObjectTarget): Promise<void> {
-    const { namespace, id } = target.object;
-    const { cell } = await this.#cellOf(target);
-    await cell.reset(namespace, { object: id });
+    await resetObject(async () => this.#cellOf(target), target.object, this.#options.logger);
     await this.#options.sizes.changed(target.object);
   }
 
   /** Runs work while no process has files of an object open: it ends, and calls of it wait. */
   async pause<T>(object: ActingObject, work: () => Promise<T>): Promise<T> {
-    return this.#pauses.during(keyOf(object), async () => {
+    return this.#pauses.during(objectKeyOf(object), async () => {
       await this.end(object, "Durable Object reset because its storage was restored.");
       await this.#release(object, "all");
       const result = await work();
@@ -236,11 +237,8 @@ export class ObjectCells {
 
   /** Removes data of namespaces that no longer exist: the program may have ended before it was removed. */
   async sweep(exists: (namespaces: readonly string[]) => Promise<ReadonlySet<string>>): Promise<void> {
-    const { folders } = this.#options;
-    const found = await folders.list(); // before the database is read: see `newId`
-    const existing = await exists(found);
-    const spares = new Set([...this.#open.values()].flatMap((open) => open.spares));
-    for (const id of found) if (!existing.has(id) && !spares.has(id)) await folders.remove(id);
+    const spares = (): Set<string> => new Set([...this.#open.values()].flatMap((open) => open.spares));
+    await this.#options.folders.sweep(exists, spares);
   }
 
   async close(): Promise<void> {
@@ -253,7 +251,7 @@ export class ObjectCells {
   async endAll(isIn: (namespace: string) => boolean = () => true): Promise<void> {
     const end = (): void => {
       for (const open of [...this.#open.values()])
-        if ([...open.namespaces].some(isIn)) this.#end(open, "ended");
+        if (open.namespaces.size === 0 || [...open.namespaces].some(isIn)) this.#end(open, "ended");
     };
     end();
     await Promise.allSettled([...this.#cells].flatMap(([id, opening]) => (isIn(id) ? [opening] : [])));
@@ -283,11 +281,11 @@ export class ObjectCells {
     if (refusal !== undefined) throw new ObjectRefusal(refusal);
     for (;;) {
       await this.#options.ownership?.restore(target.object);
-      for (let over; (over = this.#pauses.over(keyOf(target.object))) !== undefined;) await over;
+      for (let over; (over = this.#pauses.over(objectKeyOf(target.object))) !== undefined;) await over;
       if (!this.#owns(namespace)) throw overloadedCells();
       const opening = this.#cells.get(namespace) ?? this.#start(target);
       const open = await opening;
-      if (this.#pauses.over(keyOf(target.object)) !== undefined) continue;
+      if (this.#pauses.over(objectKeyOf(target.object)) !== undefined) continue;
       open.use(id);
       if (!open.cell.isDead) return open;
       if (this.#cells.get(namespace) === opening) this.#cells.delete(namespace);
@@ -296,14 +294,14 @@ export class ObjectCells {
 
   #start(target: ObjectTarget): Promise<OpenCell> {
     const { group, object, script, host = scriptHost } = target;
-    const isAlone = this.#faults.isSuspect(object.namespace);
+    const isAlone = this.#quarantine.has(object.namespace);
     if (!isAlone) this.#makeRoom(group);
     const others = isAlone
       ? []
       : this.#options
           .namespacesOf(group)
           .filter((id) => id !== object.namespace && !this.#cells.has(id))
-          .filter((id) => !this.#faults.isSuspect(id) && this.#owns(id));
+          .filter((id) => !this.#quarantine.has(id) && this.#owns(id));
     const namespaces = [object.namespace, ...others.slice(0, namespacesMax - 1)];
     const owner = { accountId: script.accountId, isPlatform: host !== scriptHost };
     const opening = this.#boot({ group, isAlone, host, owner }, namespaces, script.cpuMs);
@@ -314,9 +312,8 @@ export class ObjectCells {
 
   /** A running cell cannot get more namespaces than it has spare ids. An idle one of the group starts again with all. */
   #makeRoom(group: string): void {
-    const now = performance.now();
     const mayEnd = (open: OpenCell): boolean =>
-      !open.isAlone && open.namespaces.size < namespacesMax && open.isIdle(now, roomAfterMs);
+      !open.isAlone && open.namespaces.size < namespacesMax && open.isIdle(performance.now(), roomAfterMs);
     for (const open of this.#open.values())
       if (open.group === group && mayEnd(open)) return this.#end(open, "ended");
   }
@@ -330,40 +327,41 @@ export class ObjectCells {
   }
 
   async #boot(
-    place: { group: string; isAlone: boolean; host: ObjectHost; owner: SlotOwner },
+    assignment: { group: string; isAlone: boolean; host: ObjectHost; owner: SlotOwner },
     namespaces: readonly string[],
     cpuMs: number,
   ): Promise<OpenCell> {
-    const { settings, folders, doors, logger, log } = this.#options;
-    const slot = await this.#slots.claim(place.owner);
+    const { settings, folders, tunnels, logger, log } = this.#options;
+    const slot = await this.#slots.claim(assignment.owner);
+    const spares = assignment.isAlone ? [] : Array.from({ length: sparesMax }, newId);
+    const all = [...namespaces, ...spares];
     try {
-      await Promise.all(namespaces.map(async (id) => this.#ending.get(id)));
-      const spares = place.isAlone ? [] : Array.from({ length: sparesMax }, newId);
-      const all = [...namespaces, ...spares];
-      folders.create(all);
+      await Promise.all(all.map(async (id) => this.#ending.get(id)));
+      await folders.create(all);
       log?.follow(all);
       const { Cell } = await import("../cell.ts");
       const id = ++this.#ids;
       const gate = gateOf(this.#options, all, (error) => this.#endHeld(id, error));
-      const onMessage = (line: string): void => logger.debug({ object_cell: id }, line);
-      const objects = { folder: folders.path, namespaces: all, slot, host: place.host };
-      const cell = await Cell.boot(id, settings, onMessage, { doors, objects, gate });
+      const objects = { folder: folders.path, namespaces: all, slot, host: assignment.host };
+      const noteLine = (line: string): void => logger.debug({ object_cell: id }, line);
+      const cell = await Cell.boot(id, settings, noteLine, { tunnels, objects, gate });
       // A namespace with a cell of its own gets its script's CPU limit. A shared cell stalls after `stallCpuMs`.
-      const limits = place.isAlone
+      const limits = assignment.isAlone
         ? { ...settings, stallCpuMs: Math.max(settings.stallCpuMs, cpuMs) }
         : settings;
-      const open = new OpenCell({ slot, ...place }, cell, namespaces, spares, limits);
+      const open = new OpenCell({ slot, ...assignment }, cell, namespaces, spares, limits);
       this.#open.set(slot, open);
-      doors.open(slot, cell.door, gate);
+      tunnels.open(slot, cell.rpcSocket, gate);
       cell.gateway.objects.onFacetFault = () => this.events.facetFaults++;
       cell.gateway.objects.onLocalCalls = (count) => (this.events.localCalls += count);
       answerActing(open, this.#tokens, this.#options, async (object) => this.#beforeStart(object));
       unawaited(cell.process.exited.then((exit) => this.#end(open, causeOf(exit))));
-      this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
+      this.#timer ??= setInterval(() => this.#check(), checkEveryMs).unref();
       return open;
     } catch (error) {
       this.#slots.free(slot);
       logger.error({ err: error }, "a cell of objects could not be started");
+      log?.unfollow(all);
       throw overloadedCells();
     }
   }
@@ -371,49 +369,51 @@ export class ObjectCells {
   #endHeld(id: number, error: unknown): void {
     const open = [...this.#open.values()].find(({ cell }) => cell.id === id);
     if (open === undefined) return;
-    this.#options.logger.error({ err: error }, heldMessage);
+    this.#options.logger.error({ err: error }, messages.held);
     this.#end(open, "ended");
   }
 
-  #look(): void {
+  #check(): void {
     const now = performance.now();
     for (const open of [...this.#open.values()]) {
-      const fault = open.look(now);
+      const fault = open.check(now);
       if (fault !== undefined) this.#end(open, fault);
       else if (open.isIdle(now, idleMs)) this.#end(open, "ended");
     }
     this.#slots.retry();
     const busy = [...this.#open.values()].filter(({ cell }) => cell.runs.size > 0);
-    unawaited(this.#options.sizes.lookIfDue(now, () => busy.flatMap(({ namespaces }) => [...namespaces])));
+    unawaited(this.#options.sizes.checkIfDue(now, () => busy.flatMap(({ namespaces }) => [...namespaces])));
   }
 
   /** Kills a cell. Its namespaces can start elsewhere when the process is gone. */
   #end(open: OpenCell, kind: FaultKind): void {
-    const { slot, cell, namespaces } = open;
+    const { slot, cell, namespaces, spares, group } = open;
     if (this.#open.get(slot) !== open) return;
     this.#open.delete(slot);
-    this.#options.doors.close(slot);
-    const suspects = new Set(
-      cell.die(kind).flatMap((cellRun) => this.#objects.get(cellRun)?.namespace ?? []),
-    );
+    this.#options.tunnels.close(slot);
+    const runs = cell.die(kind);
+    const culprits = new Set(runs.flatMap((run) => this.#objects.get(run)?.namespace ?? []));
+    this.near.noteFaults(runs);
     cell.gateway.objects.calls.close();
     if (kind !== "ended" && kind !== "killed") {
       this.events.cellFaults++;
-      this.#options.logger.warn({ group: open.group, fault: kind, suspects: [...suspects] }, faultMessage);
-      this.#faults.record(suspects);
+      this.#options.logger.warn({ group, fault: kind, quarantined: [...culprits] }, messages.fault);
+      this.#quarantine.add(culprits);
     }
     const gone = this.#waitForEnd(open);
-    this.#slots.ending(slot, gone);
-    for (const id of namespaces) {
-      this.#cells.delete(id);
-      this.#ending.set(id, gone);
-    }
+    this.#slots.ending(slot, afterEnd(gone, this.#options.logger));
+    for (const id of namespaces) this.#cells.delete(id);
+    for (const id of [...namespaces, ...spares]) this.#ending.set(id, gone);
   }
 
   async #waitForEnd({ cell, namespaces, spares }: OpenCell): Promise<void> {
     await cell.process.gone();
-    this.#options.log?.unfollow([...namespaces, ...spares]);
-    for (const id of namespaces) this.#ending.delete(id);
-    await this.#options.folders.removeEmpty(spares);
+    for (const id of namespaces) this.#ending.delete(id); // also if the last writes cannot be read now
+    try {
+      this.#options.log?.unfollow([...namespaces, ...spares]);
+      await this.#options.folders.removeEmpty(spares);
+    } finally {
+      for (const id of spares) this.#ending.delete(id);
+    }
   }
 }

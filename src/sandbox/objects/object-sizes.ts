@@ -2,7 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ObjectRefusal } from "../errors.ts";
 import { isDatabase } from "../../platform/storage/live-files/object-files.ts";
-import { keyOf, type ActingObject } from "./standing.ts";
+import { objectKeyOf, type ActingObject } from "./standing.ts";
 
 export interface SizeLimits {
   /** Total size of the databases of one object, including its facets. */
@@ -62,32 +62,33 @@ export class ObjectSizes {
   /** Records a call of an object. Throws an ObjectRefusal if the object is too large to be called. */
   use(object: ActingObject): void {
     this.#usedAt.set(object.namespace, performance.now());
-    if (this.#refused.size > 0 && this.#refused.has(keyOf(object))) throw new ObjectRefusal(fullText);
+    if (this.#refused.size > 0 && this.#refused.has(objectKeyOf(object))) throw new ObjectRefusal(fullText);
   }
 
   /** If a check is due, checks the busy namespaces and those whose objects were called lately. */
-  async lookIfDue(now: number, busy: () => Iterable<string>): Promise<void> {
+  async checkIfDue(now: number, busy: () => Iterable<string>): Promise<void> {
     if (now < this.#nextAt) return;
     this.#nextAt = Infinity;
     try {
       for (const namespace of busy()) this.#usedAt.set(namespace, now);
       for (const [namespace, usedAt] of this.#usedAt)
         if (now - usedAt > activeMs) this.#usedAt.delete(namespace);
-      await this.#look([...this.#usedAt.keys()]);
+      await this.#check([...this.#usedAt.keys()]);
     } finally {
       const doneAt = performance.now();
       this.#nextAt = doneAt + Math.max(everyMs, (doneAt - now) * restFactor);
     }
   }
 
-  async #look(namespaces: readonly string[]): Promise<void> {
+  async #check(namespaces: readonly string[]): Promise<void> {
     for (const namespace of namespaces) {
       const before = this.#known.get(namespace);
       const sizes = await this.#read(namespace);
       const accountId = this.#parts.accountOf(namespace);
       const isAccountFull = accountId !== undefined && (await this.#isFull(accountId));
       for (const [id, bytes] of sizes.objects) {
-        const hasGrown = bytes > (before?.objects.get(id) ?? 0);
+        // The first look, after a start, does not tell objects that have written from those that were only read.
+        const hasGrown = before !== undefined && bytes > (before.objects.get(id) ?? 0);
         await this.#judge({ namespace, id }, bytes, { hasGrown, isAccountFull });
       }
     }
@@ -95,7 +96,7 @@ export class ObjectSizes {
 
   /** Call when an object was deleted or restored: it may be called until the next check. */
   async changed({ namespace, id }: ActingObject): Promise<void> {
-    this.#refused.delete(keyOf({ namespace, id }));
+    this.#refused.delete(objectKeyOf({ namespace, id }));
     if (this.#known.has(namespace)) await this.#read(namespace);
   }
 
@@ -111,9 +112,9 @@ export class ObjectSizes {
     { hasGrown, isAccountFull }: { hasGrown: boolean; isAccountFull: boolean },
   ): Promise<void> {
     const { objectBytesMax } = this.#parts.limits;
-    const isFar = bytes > objectBytesMax * refusedAbove;
-    if (isFar || (isAccountFull && hasGrown)) this.#refused.add(keyOf(object));
-    else if (!isAccountFull) this.#refused.delete(keyOf(object));
+    const isOverHardLimit = bytes > objectBytesMax * refusedAbove;
+    if (isOverHardLimit || (isAccountFull && hasGrown)) this.#refused.add(objectKeyOf(object));
+    else if (!isAccountFull) this.#refused.delete(objectKeyOf(object));
     if (hasGrown && (bytes > objectBytesMax || isAccountFull)) await this.#parts.end(object, fullText);
   }
 

@@ -5,6 +5,10 @@ import type { CellSettings } from "../settings.ts";
 
 /** workerd ends an instance without requests after this time. */
 const evictedAfterMs = 10_000;
+/** V8 walks over all entries that were deleted lately to find the oldest one, so not each call looks for it. */
+const sweepEveryMs = 1000;
+/** Time after the last run of a script for which its cell is not idle, for work that the script left running. */
+const scriptLingerMs = 2000;
 
 /** A running cell of objects. */
 export class OpenCell {
@@ -19,21 +23,25 @@ export class OpenCell {
   readonly isAlone: boolean;
   /** When a call was last sent here: the cell may not know of it yet. */
   #usedAt = performance.now();
+  /** When a script last ran here, beside its objects. */
+  #scriptAt = -Infinity;
   /** When objects were last called; the least recently called object is first. */
   readonly #objects = new Map<string, number>();
+  /** When entries of evicted objects were last removed. */
+  #sweptAt = performance.now();
   readonly #watch: SharedWatch;
   readonly #settings: CellSettings;
 
   constructor(
-    place: { slot: number; group: string; isAlone: boolean },
+    assignment: { slot: number; group: string; isAlone: boolean },
     cell: Cell,
     namespaces: readonly string[],
     spares: readonly string[],
     settings: CellSettings,
   ) {
-    this.slot = place.slot;
-    this.group = place.group;
-    this.isAlone = place.isAlone;
+    this.slot = assignment.slot;
+    this.group = assignment.group;
+    this.isAlone = assignment.isAlone;
     this.cell = cell;
     this.namespaces = new Set(namespaces);
     this.spares = [...spares];
@@ -41,8 +49,8 @@ export class OpenCell {
     this.#watch = new SharedWatch(cell, performance.now());
   }
 
-  look(now: number): FaultKind | undefined {
-    const fault = this.#watch.look(now, this.#settings);
+  check(now: number): FaultKind | undefined {
+    const fault = this.#watch.check(now, this.#settings);
     return fault ?? (this.#watch.rssBytes > this.#settings.cellBytesMax ? "memory" : undefined);
   }
 
@@ -55,6 +63,11 @@ export class OpenCell {
     // Moves the object to the end of the map.
     this.#objects.delete(object);
     this.#objects.set(object, now);
+    if (now - this.#sweptAt > sweepEveryMs) this.#sweep(now);
+  }
+
+  #sweep(now: number): void {
+    this.#sweptAt = now;
     for (const [oldest, usedAt] of this.#objects) {
       if (now - usedAt <= evictedAfterMs) break;
       this.#objects.delete(oldest);
@@ -67,13 +80,19 @@ export class OpenCell {
     this.cell.objectMessages++;
   }
 
+  /** Records a run of a script that calls objects of the cell. */
+  noteScript(): void {
+    this.#scriptAt = performance.now();
+  }
+
   /** The time of the last call or of the cell's last sign of life, whichever is later. */
   get lastUsedAt(): number {
     return Math.max(this.#usedAt, this.cell.lastActivityAt);
   }
 
   isIdle(now: number, idleMs: number): boolean {
-    return this.cell.runs.size === 0 && now - this.lastUsedAt > idleMs;
+    const isLingering = now - this.#scriptAt < scriptLingerMs;
+    return this.cell.runs.size === 0 && !isLingering && now - this.lastUsedAt > idleMs;
   }
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Cell } from "../cell.ts";
 import type { ActingObject } from "./standing.ts";
 
-const lookEveryMs = 10;
+const checkEveryMs = 10;
 const closeMs = 2000;
 
 /**
@@ -42,6 +42,6 @@ export async function closesFiles(
     const isBusy = part === "all" && hasRuns() && !cell.isDead;
     if (!isBusy && !(await hasOpen(folder, object, cell.process.pid, part))) return true;
     if (performance.now() > until) return false;
-    await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+    await new Promise((resolve) => setTimeout(resolve, checkEveryMs));
   }
 }

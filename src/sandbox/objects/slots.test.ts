@@ -78,6 +78,20 @@ it("an account gets its share, whose last slot is for its databases, and no more
   expect(bench.ended).toEqual([]);
 });
 
+it("there is room for other work of an account while a slot is free, and no cell of it waits", async () => {
+  const bench = new Bench(5);
+  expect(bench.slots.hasRoomFor("a")).toBe(true);
+  await bench.claimAll(["a"], 1);
+  expect([bench.slots.hasRoomFor("a"), bench.slots.hasRoomFor("b")]).toEqual([true, true]);
+  const second = outcome(bench.slots.claim(objects("a")));
+  expect([bench.slots.hasRoomFor("a"), bench.slots.hasRoomFor("b")]).toEqual([false, true]);
+  await vi.advanceTimersByTimeAsync(5000);
+  expect(second).toEqual(tooLong);
+  expect(bench.slots.hasRoomFor("a")).toBe(true);
+  await bench.claimAll(["b", "c", "d", "e"], 1);
+  expect(bench.slots.hasRoomFor("a")).toBe(false);
+});
+
 it("an account with its share ends its own cell that was idle longest, and gets the slot when the process is gone", async () => {
   const bench = new Bench();
   await bench.claimAll(["a", "b"], 4);

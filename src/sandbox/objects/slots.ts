@@ -9,7 +9,7 @@ export interface SlotOwner {
 }
 
 /** A slot in use. `gone` is set while its cell ends and the slot has no next owner. */
-interface Held {
+interface HeldSlot {
   slot: number;
   owner: SlotOwner;
   gone: Promise<void> | undefined;
@@ -49,7 +49,7 @@ export class Slots {
   readonly #waitMs: number;
   readonly #patienceMs: number;
   readonly #cells: SlotCells;
-  readonly #held = new Map<number, Held>();
+  readonly #held = new Map<number, HeldSlot>();
   /** Oldest first. */
   readonly #waiters = new Set<Waiter>();
   #isClosed = false;
@@ -100,9 +100,15 @@ export class Slots {
     unawaited(this.#freeAfter(gone, held));
   }
 
-  async #freeAfter(gone: Promise<void>, held: Held): Promise<void> {
+  async #freeAfter(gone: Promise<void>, held: HeldSlot): Promise<void> {
     await gone;
     if (this.#held.get(held.slot) === held) this.free(held.slot);
+  }
+
+  /** Whether a slot is free, and no cell of the account waits for one of its share. */
+  hasRoomFor(accountId: string): boolean {
+    const isWanted = [...this.#waiters].some(({ owner }) => owner.accountId === accountId);
+    return this.#held.size < this.#count && !isWanted;
   }
 
   /** Frees a slot whose cell did not start. */
@@ -166,7 +172,7 @@ export class Slots {
   }
 
   /** For an account that has its share: its own slots, one of which has to become free for the next cell. */
-  #ownOf({ accountId, isPlatform }: SlotOwner): Held[] | undefined {
+  #ownOf({ accountId, isPlatform }: SlotOwner): HeldSlot[] | undefined {
     const own = [...this.#held.values()].filter((held) => held.owner.accountId === accountId);
     const ofScripts = own.filter((held) => !held.owner.isPlatform);
     if (!isPlatform && ofScripts.length >= this.#scriptsMax) return ofScripts;
@@ -174,7 +180,7 @@ export class Slots {
   }
 
   /** Takes a slot whose cell is ending, or the slot of the cell that was idle longest. */
-  #takeOver(candidates: readonly Held[], owner: SlotOwner): Promise<number> | undefined {
+  #takeOver(candidates: readonly HeldSlot[], owner: SlotOwner): Promise<number> | undefined {
     let found = candidates.find(({ gone }) => gone !== undefined);
     if (found === undefined) {
       const idle = candidates.flatMap((held) => {

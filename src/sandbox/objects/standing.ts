@@ -12,7 +12,7 @@ export interface ActingObject {
 }
 
 /** The key of an object in maps. */
-export const keyOf = ({ namespace, id }: ActingObject): string => `${namespace} ${id}`;
+export const objectKeyOf = ({ namespace, id }: ActingObject): string => `${namespace} ${id}`;
 
 /**
  * Tokens by which objects act without a request. An object adds a number for each event, so that each event is a run of
@@ -24,7 +24,7 @@ export class StandingTokens {
   readonly #known = new LRUCache<string, string>(entriesMax(10_000));
 
   tokenOf({ namespace, id }: ActingObject): string {
-    const key = keyOf({ namespace, id });
+    const key = objectKeyOf({ namespace, id });
     let token = this.#known.get(key);
     if (token === undefined) {
       token = `${prefix}${namespace}.${id}.${this.#macOf(namespace, id)}`;

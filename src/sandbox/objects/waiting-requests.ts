@@ -1,6 +1,6 @@
 import { objectQueuedMax } from "../protocol.ts";
 import { tooManyQueued } from "./faults.ts";
-import { keyOf, type ActingObject } from "./standing.ts";
+import { objectKeyOf, type ActingObject } from "./standing.ts";
 
 /** Counts the requests of each object that the gateway has sent, and refuses more than an object may have. */
 export class WaitingRequests {
@@ -9,7 +9,7 @@ export class WaitingRequests {
 
   /** Counts a request. Returns the function that ends it. */
   enter(object: ActingObject): () => void {
-    const key = keyOf(object);
+    const key = objectKeyOf(object);
     const before = this.#counts.get(key) ?? 0;
     if (before >= objectQueuedMax) throw tooManyQueued();
     this.#counts.set(key, before + 1);

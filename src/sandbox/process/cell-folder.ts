@@ -4,7 +4,7 @@ import { rootCertificates } from "node:tls";
 import { cellUser, certificateFile, configFile } from "./launch.ts";
 import { cellHeaders } from "../protocol.ts";
 import type { CellSettings } from "../settings.ts";
-import { addObjects, doorBinding, doorHost, type ObjectStores } from "./object-config.ts";
+import { addObjects, rpcBinding, rpcHost, type ObjectStores } from "./object-config.ts";
 
 import { encodeConfig, enumerant, type WorkerdConfig } from "./workerd-config.ts";
 import { workerSource } from "./worker-sources.ts";
@@ -24,6 +24,7 @@ const systemParts = [
   "sandbox/worker/path.js",
   "sandbox/worker/thrown.js",
   "platform/util/linger.js",
+  "platform/util/newest.js",
   "sandbox/worker/frames.js",
   "sandbox/worker/workflow-stream.js",
 ];
@@ -44,8 +45,8 @@ export class CellFolder {
   }
 
   /** Where calls of objects in this cell arrive. */
-  get doorSocket(): string {
-    return join(this.path, "door.sock");
+  get rpcSocket(): string {
+    return join(this.path, "rpc.sock");
   }
 
   get gatewaySocket(): string {
@@ -79,8 +80,8 @@ export class CellFolder {
 }
 
 function configOf(secret: string, v8Flags: readonly string[], settings: CellSettings): WorkerdConfig {
-  const { scriptsMax, inFlightMax, accountShare, objectCellsMax, remoteDoors } = settings;
-  const doors = Array.from({ length: objectCellsMax + remoteDoors }, (_, slot) => doorBinding(slot));
+  const { scriptsMax, inFlightMax, accountShare, objectCellsMax, remoteTunnels } = settings;
+  const rpcBindings = Array.from({ length: objectCellsMax + remoteTunnels }, (_, slot) => rpcBinding(slot));
   return {
     v8Flags: [...v8Flags],
     services: [
@@ -105,7 +106,7 @@ function configOf(secret: string, v8Flags: readonly string[], settings: CellSett
             { name: "SCRIPTS_MAX", text: String(scriptsMax) },
             { name: "CALLS_MAX", text: String(inFlightMax) },
             { name: "ACCOUNT_CALLS_MAX", text: String(Math.max(1, Math.floor(inFlightMax * accountShare))) },
-            ...doors.map((name) => ({ name, service: name })),
+            ...rpcBindings.map((name) => ({ name, service: name })),
           ],
           globalOutbound: "gateway",
         },
@@ -113,11 +114,11 @@ function configOf(secret: string, v8Flags: readonly string[], settings: CellSett
       // In proxy style the request line has the full URL, so that the gateway sees the scheme.
       { name: "gateway", external: { address: "unix:gateway.sock", http: { style: enumerant("proxy") } } },
       // The gateway joins these with the cells of objects. Nothing connects before the first call.
-      ...doors.map((name, slot) => ({
+      ...rpcBindings.map((name, slot) => ({
         name,
         external: {
           address: "unix:gateway.sock",
-          http: { style: enumerant("proxy" as const), capnpConnectHost: doorHost(slot) },
+          http: { style: enumerant("proxy" as const), capnpConnectHost: rpcHost(slot) },
         },
       })),
     ],

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, lstatSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 const prefix = "selvedge-cells-";
 const ownerSocket = "owner.sock";
@@ -29,7 +29,7 @@ async function make(): Promise<string> {
   const unnamed = mkdtempSync(join(tmpdir(), "selvedge-new-"));
   await listen(join(unnamed, ownerSocket));
   // Renamed only now, so that no other program finds the folder before this one listens.
-  const path = unnamed.replace(/selvedge-new-(?=[^/]*$)/, prefix);
+  const path = join(tmpdir(), basename(unnamed).replace("selvedge-new-", prefix));
   // The cells' user may pass through it but not list it.
   chmodSync(unnamed, 0o711);
   renameSync(unnamed, path);

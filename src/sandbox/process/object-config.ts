@@ -27,10 +27,10 @@ export const scriptHost: ObjectHost = {
 export const objectsFolder = "objects";
 
 /** The host that a cell connects to for method calls of objects in the cell of a slot. */
-export const doorHost = (slot: number): string => `objects-${slot}`;
+export const rpcHost = (slot: number): string => `objects-${slot}`;
 
 /** The system worker's bindings, as in sandbox/worker/objects.ts. */
-export const doorBinding = (slot: number): string => `DOOR${slot}`;
+export const rpcBinding = (slot: number): string => `RPC${slot}`;
 const namespaceBinding = (namespace: string): string => `O${namespace}`;
 
 const mainModule = "objects-main.js";
@@ -61,12 +61,12 @@ export { ${names.map((name) => `Host as ${name}`).join(", ")} };
   for (const name of names) worker.bindings.push({ name, durableObjectNamespace: { className: name } });
   config.services.push({ name: objectsFolder, disk: { path: objectsFolder, writable: true } });
   config.sockets.push({
-    name: "door",
-    address: "unix:door.sock",
-    service: { name: "system", entrypoint: "Door" },
-    http: { capnpConnectHost: doorTarget },
+    name: "rpc",
+    address: "unix:rpc.sock",
+    service: { name: "system", entrypoint: "RpcEntrypoint" },
+    http: { capnpConnectHost: rpcTarget },
   });
 }
 
 /** The name under which a cell of objects takes calls; the gateway connects with it. */
-export const doorTarget = "objects";
+export const rpcTarget = "objects";

@@ -8,5 +8,5 @@ export function setScriptClock(offset?: () => number): void {
 /** Whether `Date` in scripts follows a clock of the test kit. */
 export const hasScriptClock = (): boolean => offsetMs !== undefined;
 
-/** The end of a run's token, which tells the isolate the time; empty without the test kit. */
+/** The end of a run's token, which has the time for the isolate; empty without the test kit. */
 export const clockSuffix = (): string => (offsetMs === undefined ? "" : `~${Math.round(offsetMs())}`);

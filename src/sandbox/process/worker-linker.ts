@@ -36,7 +36,7 @@ export function link(names: readonly string[], sourceOf: (name: string) => strin
         return "";
       })
       .replace(listing, (_, members: string) => {
-        exported.push(members.replaceAll(/(\w+) as (\w+)/g, "$2: $1"));
+        exported.push(members.replaceAll(/\b(\w+) as (\w+)/g, "$2: $1"));
         return "";
       });
     const [statement] = leftOver.exec(text) ?? [];

@@ -1,4 +1,5 @@
 /* Admission of calls between scripts in this cell, which do not go through the gateway. */
+import { waitUntil } from "cloudflare:workers";
 import { RunAdmission, type ScriptSlots } from "../limits/admission.ts";
 import type { SystemEnv } from "./loader.ts";
 
@@ -24,6 +25,15 @@ export function beginMethod(account: string, script: string, env: SystemEnv): Sc
   return begin(methods, account, script);
 }
 export const endMethod = (share: ScriptSlots): void => methods!.leave(share);
+
+/**
+ * Lets work go on when its caller leaves, so that what it has counted is counted down at its end: of a call that was
+ * broken off, workerd continues no code, not even in `finally`.
+ */
+export function untilEnd<T>(work: Promise<T>): Promise<T> {
+  waitUntil(work.catch(() => {}));
+  return work;
+}
 
 function begin(admission: RunAdmission, account: string, script: string): ScriptSlots {
   const share = admission.of(account, script, "request");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { amongCalls, countCall } from "./concurrency.ts";
+import { amongCalls, countCall, endRuns, noteWork } from "./concurrency.ts";
 
 /* The module's state is shared by all runs of a script's isolate. */
 
@@ -18,6 +18,28 @@ test("all runs of a script that calls itself end", async () => {
   await Promise.all(Array.from({ length: 100 }, async () => run(4)));
   expect(runs).toBe(100 * (1 + 3 + 9 + 27 + 81));
   expect(inFlight).toBe(0);
+});
+
+test("calls of a run whose visitor left count while its work goes on", async () => {
+  const never = new Promise<void>(() => {});
+  const work = Promise.withResolvers<void>();
+  const begin = (run: string): void => {
+    for (let k = 0; k < 32; k++) void amongCalls(run, async () => never);
+  };
+  for (let i = 0; i < 8; i++) begin(`left ${i}`);
+  noteWork("left 0", work.promise);
+  endRuns(["left 0"]);
+  void countCall("other", () => never);
+  await expect(countCall("other", () => never)).rejects.toThrow("too many requests");
+  work.resolve();
+  await work.promise;
+  await Promise.resolve();
+  void countCall("other", () => never);
+  endRuns(["other", ...Array.from({ length: 8 }, (_, i) => `left ${i}`)]);
+  for (let i = 0; i < 8; i++) begin(`next ${i}`);
+  void countCall("other", () => never);
+  await expect(countCall("other", () => never)).rejects.toThrow("too many requests");
+  endRuns(["other", ...Array.from({ length: 8 }, (_, i) => `next ${i}`)]);
 });
 
 test("one run may have 32 concurrent calls, many runs together 256 and one each", async () => {

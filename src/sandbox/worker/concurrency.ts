@@ -5,6 +5,8 @@
  */
 const { get, set, delete: remove } = Map.prototype;
 const { push, shift } = Array.prototype;
+const then = Promise.prototype.then as (this: unknown, ...args: (() => void)[]) => unknown;
+const resolved = Promise.resolve.bind(Promise);
 const { apply } = Reflect;
 const [NativePromise, NativeError] = [Promise, Error];
 
@@ -29,7 +31,7 @@ const callsMax = 32;
  * a time. So all runs make progress, even if the script calls itself.
  */
 const busyFrom = 256;
-/** Entries of runs that were broken off stay until there are more than this; the oldest are dropped. */
+/** Maximum number of runs of which calls or work are noted; the oldest are dropped. */
 const limitersMax = 1000;
 
 const requests: Limiters = { byRun: new Map(), max: requestsMax, inFlight: 0 };
@@ -85,8 +87,7 @@ function limiterOf(limiters: Limiters, run: string): Limiter {
   if (known !== undefined) return known;
   if (byRun.size >= limitersMax)
     for (const oldest of byRun.keys()) {
-      limiters.inFlight -= (apply(get, byRun, [oldest]) as Limiter).inFlight;
-      apply(remove, byRun, [oldest]);
+      forget(limiters, oldest);
       break;
     }
   const limiter: Limiter = { inFlight: 0, waiting: [] };
@@ -107,3 +108,61 @@ function leave(limiters: Limiters, run: string, limiter: Limiter): void {
   }
   if (limiter.inFlight === 0 && isKnown) apply(remove, limiters.byRun, [run]);
 }
+
+function forget(limiters: Limiters, run: string): void {
+  const limiter = apply(get, limiters.byRun, [run]) as Limiter | undefined;
+  if (limiter === undefined) return;
+  limiters.inFlight -= limiter.inFlight;
+  apply(remove, limiters.byRun, [run]);
+}
+
+/** The promises of a run that were passed to `ctx.waitUntil` and have not settled. */
+interface Work {
+  pending: number;
+  /** Whether the visitor has left. */
+  isLeft: boolean;
+}
+const works = new Map<string, Work>();
+
+/** Notes work that was passed to `ctx.waitUntil`: its run goes on until then, even if the visitor leaves. */
+export function noteWork(run: string | undefined, promise: unknown): void {
+  if (run === undefined) return;
+  let work = apply(get, works, [run]) as Work | undefined;
+  if (work === undefined) {
+    if (works.size >= limitersMax)
+      for (const oldest of works.keys()) {
+        apply(remove, works, [oldest]);
+        break;
+      }
+    apply(set, works, [run, (work = { pending: 0, isLeft: false })]);
+  }
+  work.pending++;
+  const settled = (): void => {
+    if (--work.pending > 0) return;
+    if (apply(get, works, [run]) === work) apply(remove, works, [run]);
+    if (work.isLeft) endRun(run);
+  };
+  apply(then, resolved(promise), [settled, settled]);
+}
+
+/** Drops the counts of runs whose visitors have left: workerd ends their requests, and continues no code of them. */
+export function endRuns(runs: readonly string[]): void {
+  for (let i = 0; i < runs.length; i++) {
+    const work = apply(get, works, [runs[i]]) as Work | undefined;
+    if (work === undefined) endRun(runs[i]!);
+    else work.isLeft = true;
+  }
+}
+
+function endRun(run: string): void {
+  forget(requests, run);
+  forget(calls, run);
+  for (let i = 0; i < ends.length; i++) ends[i]!(run);
+}
+
+const ends: ((run: string) => void)[] = [];
+
+/** Adds a function that drops what else is kept of a run until its end. */
+export const whenLeft = (end: (run: string) => void): void => {
+  ends[ends.length] = end;
+};

@@ -2,7 +2,7 @@
  * Dispatches of one script to another in the same cell, without a request through the gateway: the gateway
  * resolves the target once, and the result is reused until the configuration changes.
  */
-import { beginDispatch, endDispatch } from "./calls.ts";
+import { beginDispatch, endDispatch, untilEnd } from "./calls.ts";
 import { countDispatch, countFault, endTargets } from "../dispatches/worker/counts.ts";
 import { cellHeaders, withMetadata, wrapperHeaders, type DispatchMetadata } from "../protocol.ts";
 import { Linger } from "../../platform/util/linger.ts";
@@ -63,14 +63,47 @@ export function childHeaders(run: string, env: SystemEnv): Record<string, string
   return { [cellHeaders.outcome]: env.SECRET, [cellHeaders.child]: encode(JSON.stringify(all)) };
 }
 
-export async function dispatch(request: Request, env: SystemEnv): Promise<Response> {
+export function dispatch(request: Request, env: SystemEnv): Promise<Response> {
   const dispatched = read(request.cf as unknown as Partial<DispatchMetadata> | undefined);
-  const { run, outbound } = dispatched;
-  const caller = dispatchers.get(run);
-  const resolution = known(caller, dispatched) ?? (await resolve(caller, dispatched, env));
-  const { id, isWatched } = resolution;
-  if (isWatched) return answered(await env.GATEWAY.fetch(forGateway(request, dispatched)));
+  const caller = dispatchers.get(dispatched.run);
+  const resolution = known(caller, dispatched);
+  return resolution === undefined
+    ? dispatchFirst(request, caller, dispatched, env)
+    : dispatchTo(resolution, request, caller, dispatched, env);
+}
+
+/** Asks the gateway for the target. */
+async function dispatchFirst(
+  request: Request,
+  caller: Dispatcher | undefined,
+  dispatched: Dispatched,
+  env: SystemEnv,
+): Promise<Response> {
+  return dispatchTo(await resolve(caller, dispatched, env), request, caller, dispatched, env);
+}
+
+function dispatchTo(
+  resolution: CachedResolution,
+  request: Request,
+  caller: Dispatcher | undefined,
+  dispatched: Dispatched,
+  env: SystemEnv,
+): Promise<Response> {
+  if (resolution.isWatched) return dispatchWatched(request, dispatched, env);
   if (caller !== undefined && --caller.dispatchesLeft < 0) throw new Error("Too many subrequests.");
+  return untilEnd(dispatchHere(request, dispatched, resolution, env));
+}
+
+const dispatchWatched = async (request: Request, dispatched: Dispatched, env: SystemEnv): Promise<Response> =>
+  answered(await env.GATEWAY.fetch(forGateway(request, dispatched)));
+
+async function dispatchHere(
+  request: Request,
+  { run, outbound }: Dispatched,
+  resolution: CachedResolution,
+  env: SystemEnv,
+): Promise<Response> {
+  const { id } = resolution;
   const share = beginDispatch(resolution.account, id, env);
   const token = crypto.randomUUID();
   const { code } = resolution;

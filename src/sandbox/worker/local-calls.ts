@@ -1,8 +1,9 @@
 /*
  * Calls of Durable Objects in the cell of their callers, without a request through the gateway. The gateway is asked once
- * whether a script may call an object and where the object is. The answer is cached for `answerMs`, or until the
+ * whether a script may call an object and where the object is. The answer is cached for `grantMs`, or until the
  * configuration changes.
  */
+import { Newest } from "../../platform/util/newest.ts";
 import { cellHeaders, type LocalCall, type ObjectEvent, type ObjectGrant } from "../protocol.ts";
 import { childHeaders } from "./dispatch.ts";
 import { isLoaded, type SystemEnv } from "./loader.ts";
@@ -20,17 +21,17 @@ interface Caller {
 }
 const callers = new Map<string, Caller>();
 
-interface Answer {
+interface CachedGrant {
   /** Undefined for an object that has to be called through the gateway. */
   grant: ObjectGrant | undefined;
   generation: string;
   askedAt: number;
 }
 /** By caller's script, binding and object. */
-const answers = new Map<string, Answer>();
-const answersMax = 20_000;
+const grants = new Map<string, CachedGrant>();
+const grantsMax = 20_000;
 /** workerd ends an object after ten seconds without calls: the gateway has to know of each one that starts. */
-const answerMs = 8000;
+const grantMs = 8000;
 /** Number of orders to end objects. An answer that was requested before such an order is not used. */
 let resets = 0;
 
@@ -44,10 +45,11 @@ interface LocalRun {
 }
 /** By token. The gateway asks for the call when a run makes its first request. */
 const runs = new Map<string, LocalRun>();
-/** Runs that have ended, oldest first: work that they left running may make requests. */
-const lateRuns = new Map<string, LocalCall>();
-/** An object may be called many thousand times a second. This number of runs takes about 20 MB. */
-const lateRunsMax = 50_000;
+/**
+ * Runs that have ended: work that they left running may make requests. An object may be called many thousand times a
+ * second. This number of runs takes about 20 MB.
+ */
+const lateRuns = new Newest<LocalCall>(50_000);
 
 /** `calls` is RunMetadata.calls. */
 export function beginCaller(run: string, script: string, calls: string, visitor: string | undefined): void {
@@ -66,7 +68,7 @@ export const localEventOf = (run: string): ObjectEvent | undefined => runs.get(r
 /** Forgets that objects of a namespace may be called. */
 export function forgetGrants(namespace: string): void {
   resets++;
-  for (const [key, { grant }] of answers) if (grant?.object.namespace === namespace) answers.delete(key);
+  for (const [key, { grant }] of grants) if (grant?.object.namespace === namespace) grants.delete(key);
 }
 
 /** The object of a call, if it may be called here. Rejects with the gateway's refusal of a further call. */
@@ -74,10 +76,10 @@ export async function grantOf(call: LocalCall, env: SystemEnv): Promise<ObjectGr
   const caller = callers.get(call.run);
   if (caller === undefined) return undefined;
   const key = `${caller.script} ${call.binding} ${call.reference}`;
-  const known = answers.get(key);
+  const known = grants.get(key);
   const { generation } = caller;
   const isCurrent =
-    known !== undefined && known.generation === generation && Date.now() - known.askedAt < answerMs;
+    known !== undefined && known.generation === generation && Date.now() - known.askedAt < grantMs;
   if (isCurrent && known.grant === undefined) return undefined;
   if (isCurrent && isLoaded(known.grant!.script) && caller.made < caller.lot) {
     caller.made++;
@@ -91,8 +93,8 @@ export async function grantOf(call: LocalCall, env: SystemEnv): Promise<ObjectGr
     throw error;
   });
   if (resets !== before) return undefined;
-  if (answers.size >= answersMax) answers.clear();
-  answers.set(key, { grant, generation, askedAt });
+  if (grants.size >= grantsMax) grants.clear();
+  grants.set(key, { grant, generation, askedAt });
   return grant;
 }
 
@@ -129,8 +131,7 @@ export async function runLocally<T>(
     return await use(token, callers.get(call.run)?.visitor);
   } finally {
     runs.delete(token);
-    if (lateRuns.size >= lateRunsMax) lateRuns.delete(lateRuns.keys().next().value!);
-    lateRuns.set(token, call);
+    lateRuns.add(token, call);
   }
 }
 

@@ -3,6 +3,7 @@
  * class can change without a new process, and files and ids do not depend on scripts.
  */
 import { DurableObject } from "cloudflare:workers";
+import { collectEnded } from "./collect-early.ts";
 import { acquire, isolateOf, load, release, type SystemEnv } from "./loader.ts";
 import { localEventOf } from "./local-calls.ts";
 import { cellHeaders } from "../protocol.ts";
@@ -100,7 +101,7 @@ export class Host extends DurableObject<SystemEnv> {
     }
   }
 
-  /** Lets the next event open the facet again, and tells the gateway. */
+  /** Lets the next event open the facet again, and notifies the gateway. */
   #restart(error: Error): void {
     this.#end(error);
     const headers = { [cellHeaders.control]: this.env.SECRET, [cellHeaders.run]: "facet" };
@@ -147,7 +148,10 @@ export class Host extends DurableObject<SystemEnv> {
       serial: props.object.serial,
       checked: undefined,
     };
-    if (!this.#hasStarted) running.checked = this.#check(running, props);
+    if (!this.#hasStarted) {
+      collectEnded();
+      running.checked = this.#check(running, props);
+    }
     this.#hasStarted = true;
     return (this.#running = running);
   }

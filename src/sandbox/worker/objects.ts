@@ -1,5 +1,6 @@
 /* Calls of Durable Objects, on the callers' side and in the cells of objects. */
 import { waitUntil, WorkerEntrypoint } from "cloudflare:workers";
+import { untilEnd } from "./calls.ts";
 import { childHeaders } from "./dispatch.ts";
 import type { SystemEnv } from "./loader.ts";
 import { beginCaller, endCaller, forgetGrants, grantOf, refusal, runLocally } from "./local-calls.ts";
@@ -36,13 +37,13 @@ interface HostNamespace {
   idFromString(id: string): object;
   get(id: object): HostStub;
 }
-interface DoorStub {
+interface RpcStub {
   call(token: string, path: readonly string[], args: unknown[] | null): Promise<unknown>;
 }
 
 /** Names of the system worker's bindings to a namespace of this cell, and to the cell of objects in a slot. */
 export const namespaceBinding = (namespace: string): string => `O${namespace}`;
-export const doorBinding = (slot: number): string => `DOOR${slot}`;
+export const rpcBinding = (slot: number): string => `RPC${slot}`;
 
 /** Objects that were called since the cell started, by namespace: those that a reset must reach. */
 const called = new Map<string, Set<string>>();
@@ -128,7 +129,7 @@ export async function removeObject(
     .catch(() => {}); // the host ends itself
 }
 
-/** Calls a method of an object in this cell, and tells the gateway when the call has ended. */
+/** Calls a method of an object in this cell, and notifies the gateway when the call has ended. */
 async function callHost(
   { calls, visitor, ...event }: ObjectEvent,
   path: readonly string[],
@@ -140,7 +141,7 @@ async function callHost(
     return await queue(event.object, env, async (host) => host.call(event, path, args));
   } finally {
     if (calls !== undefined) endCaller(event.run);
-    waitUntil(tellGateway("object-end", event.run, env));
+    waitUntil(postToGateway("object-end", event.run, env));
   }
 }
 
@@ -156,7 +157,7 @@ const callLocally = async (
     queue(grant.object, env, async (host) => host.call(run, names, args)),
   );
 
-async function tellGateway(what: string, run: string, env: SystemEnv): Promise<Response> {
+async function postToGateway(what: string, run: string, env: SystemEnv): Promise<Response> {
   return env.GATEWAY.fetch(`http://gateway/${what}`, {
     headers: { [cellHeaders.control]: env.SECRET, [cellHeaders.run]: run },
   });
@@ -209,20 +210,23 @@ export const Objects = {
     const call = readCall(request.cf as unknown as Partial<ObjectFetchMetadata> | undefined);
     const grant = await grantOf(call, env);
     if (grant === undefined) return env.GATEWAY.fetch(forGateway(request, call, env));
-    return runLocally(call, grant, async (selvedgeRun, visitor) => {
+    const answer = runLocally(call, grant, async (selvedgeRun, visitor) => {
       const metadata: RunMetadata = visitor === undefined ? { selvedgeRun } : { selvedgeRun, visitor };
       return queue(grant.object, env, async (host) => host.fetch(request, withMetadata(metadata)));
     });
+    return untilEnd(answer);
   },
 
-  async call([run, binding, reference, path, args]: Given, env: SystemEnv): Promise<unknown> {
-    const names = checkedPath(path);
-    const call = readCall({ selvedgeRun: run, binding, reference });
-    const grant = await grantOf(call, env);
-    if (grant !== undefined) return callLocally(grant, call, names, args, env);
-    return callThroughGateway(call, names, args, env);
-  },
+  call: async (given: Given, env: SystemEnv): Promise<unknown> => untilEnd(callObject(given, env)),
 };
+
+async function callObject([run, binding, reference, path, args]: Given, env: SystemEnv): Promise<unknown> {
+  const names = checkedPath(path);
+  const call = readCall({ selvedgeRun: run, binding, reference });
+  const grant = await grantOf(call, env);
+  if (grant !== undefined) return callLocally(grant, call, names, args, env);
+  return callThroughGateway(call, names, args, env);
+}
 
 async function callThroughGateway(
   { run, binding, reference }: LocalCall,
@@ -243,13 +247,13 @@ async function callThroughGateway(
   if (!response.ok) throw await refusal(response);
   const route = await response.json<ObjectRoute>();
   if ("event" in route) return callHost(route.event, names, args, env);
-  const door = (env as unknown as Record<string, DoorStub>)[doorBinding(route.slot)]!;
+  const stub = (env as unknown as Record<string, RpcStub>)[rpcBinding(route.slot)]!;
   try {
-    return await door.call(route.token, names, args);
+    return await stub.call(route.token, names, args);
   } catch (error) {
     if ((error as Error).message !== connectionLost) throw error;
     // The object's cell has ended: the gateway knows why.
-    throw await refusal(await tellGateway("object-fault", route.token, env)).catch(() => error as Error);
+    throw await refusal(await postToGateway("object-fault", route.token, env)).catch(() => error as Error);
   }
 }
 
@@ -257,14 +261,21 @@ async function callThroughGateway(
  * Method calls from other cells. A cell that calls may be hostile, so the gateway says which object a token is for,
  * and a token serves once.
  */
-export class Door extends WorkerEntrypoint<SystemEnv> {
+export class RpcEntrypoint extends WorkerEntrypoint<SystemEnv> {
   async call(token: unknown, path: readonly string[], args: unknown[] | null): Promise<unknown> {
-    const { env } = this;
-    const names = checkedPath(path);
-    const response = await tellGateway("object-begin", String(token).slice(0, tokenLengthMax), env);
-    if (!response.ok) throw await refusal(response);
-    return callHost(await response.json<ObjectEvent>(), names, args, env);
+    return untilEnd(callByToken(String(token).slice(0, tokenLengthMax), checkedPath(path), args, this.env));
   }
+}
+
+async function callByToken(
+  token: string,
+  names: readonly string[],
+  args: unknown[] | null,
+  env: SystemEnv,
+): Promise<unknown> {
+  const response = await postToGateway("object-begin", token, env);
+  if (!response.ok) throw await refusal(response);
+  return callHost(await response.json<ObjectEvent>(), names, args, env);
 }
 const tokenLengthMax = 64;
 /** Length of a method's name in live logs. */

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { abortIsolate, WorkerEntrypoint } from "cloudflare:workers";
 import { collectEarly } from "./collect-early.ts";
-import { amongCalls, amongRequests } from "./concurrency.ts";
+import { amongCalls, amongRequests, endRuns } from "./concurrency.ts";
 import { thrownText } from "./thrown.ts";
 import {
   cellHeaders,
@@ -171,7 +171,7 @@ export async function fetchService(
 /** Whether this isolate is in a cell of objects: its calls may then stay in the process. */
 let isNearObjects = false;
 
-/** Notes that this isolate runs an object. */
+/** Notes that this isolate runs an object, or a script in the cell of its objects. */
 export const noteNearObjects = (): void => {
   isNearObjects = true;
 };
@@ -251,7 +251,7 @@ export async function notifyGateway(what: string, body: string): Promise<number>
 }
 
 /** Sends the gateway the alarm of the object that this run belongs to. Rejects if the alarm cannot be stored. */
-export async function tellAlarm(notice: AlarmNotice): Promise<void> {
+export async function sendAlarm(notice: AlarmNotice): Promise<void> {
   await sendForRun(new NativeRequest("http://gateway/"), [[cellHeaders.alarm, encode(stringify(notice))]]);
 }
 
@@ -265,7 +265,7 @@ export async function askBookmark(order: BookmarkOrder): Promise<string> {
 }
 
 /** Reports the stack of an exception: the error loses its stack when it leaves the isolate. */
-export async function tellThrown(error: unknown): Promise<void> {
+export async function reportThrown(error: unknown): Promise<void> {
   const { stack } = thrownText(error);
   if (stack === "") return;
   try {
@@ -292,9 +292,11 @@ Object.defineProperty(globalThis, "fetch", {
   enumerable: true,
 });
 
-/** For the system worker only: loads the script before its first request, and unloads it. */
+/** For the system worker only: loads the script before its first request, notes runs that have ended, and unloads it. */
 export class Control extends WorkerEntrypoint {
   override fetch(request: Request): Response {
+    const { left } = (metadataOf(request) as RunMetadata | undefined) ?? {};
+    if (left !== undefined) endRuns(left);
     if (request.url.endsWith("/unload")) abortIsolate("unloaded");
     return new Response(null, { status: 204 });
   }

@@ -84,7 +84,7 @@ class InvocationStream {
     this.#answers.delete(call);
   }
 
-  tell(signal: string): void {
+  deliver(signal: string): void {
     if (signal === "abort") this.#begun.resolve("");
     if (this.#signal === undefined) this.#early.push(signal);
     else this.#give(this.#signal, signal).catch(() => {});
@@ -183,7 +183,7 @@ export function openWorkflowStream(host: WorkflowStreamHost): Response {
       if (kind === "R") run(invocation, text).catch(() => {});
       else if (kind === "B") invocations.get(invocation)?.begin(text);
       else if (kind === "A") invocations.get(invocation)?.answer(call, text);
-      else invocations.get(invocation)?.tell(text);
+      else invocations.get(invocation)?.deliver(text);
     });
   });
   return new Response(null, { status: 101, webSocket: client });

@@ -2,30 +2,51 @@ import { z } from "zod";
 import type { SeenCall } from "../../control/api/server/hooks.ts";
 import { canonicalPath } from "../../control/api/server/paths.ts";
 import { contains } from "../journal.ts";
-import { milliseconds, selection, type FaultRules } from "./fault-rules.ts";
+import { milliseconds, range, selection, type FaultRules } from "./fault-rules.ts";
 
 /** A fault of the management API. */
 export const ApiFaultSchema = z.strictObject({
-  on: z.strictObject({
-    operation: z.union([z.string(), z.array(z.string()).max(100)]).optional(),
-    method: z.string().max(16).optional(),
-    path: z.string().max(1000).optional(),
-    /** The token itself. */
-    token: z.string().max(8192).optional(),
-    /** The id of a zone that the path names. */
-    zone: z.string().max(300).optional(),
-    body: z.record(z.string(), z.unknown()).optional(),
-  }),
+  on: z
+    .strictObject({
+      operation: z.union([z.string(), z.array(z.string()).max(100)]).optional(),
+      method: z
+        .string()
+        .regex(/^(?:get|post|put|patch|delete|head|options)$/i, "Expected a method such as GET")
+        .optional(),
+      /** A whole path, with or without the base. */
+      path: z
+        .string()
+        .max(1000)
+        .regex(/^\/[^?#*\s]*$/, "Expected a path such as /zones, without a query")
+        .optional(),
+      /** The token itself. */
+      token: z.string().max(8192).optional(),
+      /** The id of a zone that the path names. */
+      zone: z.string().max(300).optional(),
+      body: z.record(z.string(), z.unknown()).optional(),
+    })
+    .default({}),
   ...selection,
-  then: z.strictObject({
-    status: z.int().min(400).max(599).optional(),
-    code: z.int().min(1).max(999_999).optional(),
-    message: z.string().max(1000).optional(),
-    retryAfter: z.int().min(0).max(86_400).optional(),
-    delayMs: z.union([milliseconds, z.tuple([milliseconds, milliseconds])]).optional(),
-    connection: z.enum(["reset", "hang", "cut-headers", "cut-body"]).optional(),
-    when: z.enum(["before", "after"]).optional(),
-  }),
+  then: z
+    .strictObject({
+      status: z.int().min(400).max(599).optional(),
+      code: z.int().min(1).max(999_999).optional(),
+      message: z.string().max(1000).optional(),
+      retryAfter: z.int().min(0).max(86_400).optional(),
+      delayMs: z.union([milliseconds, range(milliseconds)]).optional(),
+      /** Not "refuse": a call is known only after its connection was accepted. */
+      connection: z.enum(["reset", "hang", "cut-headers", "cut-body"]).optional(),
+      when: z.enum(["before", "after"]).optional(),
+    })
+    .refine(
+      ({ status, connection, delayMs }) => (status ?? connection ?? delayMs) !== undefined,
+      "Expected a status, a connection or delayMs",
+    )
+    .refine(
+      ({ status, code, message, retryAfter }) =>
+        status !== undefined || (code ?? message ?? retryAfter) === undefined,
+      "Expected a status with code, message and retryAfter",
+    ),
 });
 export type ApiFault = z.output<typeof ApiFaultSchema>;
 
@@ -36,13 +57,15 @@ export interface Met {
   delayMs: number;
 }
 
-/** Selects the fault of a call. With `isRead` (the body was read), only among faults with conditions on the body. */
-export function applyApiFault(
-  faults: FaultRules<ApiFault>,
-  call: SeenCall,
-  isRead: boolean,
-): Met | undefined {
-  const applied = faults.apply(({ on }) => (on.body !== undefined) === isRead && fits(on, call));
+/** Whether the body decides which fault a call meets. */
+export const dependsOnBody = (faults: FaultRules<ApiFault>, call: SeenCall): boolean =>
+  faults.list.some(
+    ({ fault: { on } }) => on.body !== undefined && matchesCall({ ...on, body: undefined }, call),
+  );
+
+/** Selects the fault of a call. Without a body, none with conditions on it. */
+export function applyApiFault(faults: FaultRules<ApiFault>, call: SeenCall): Met | undefined {
+  const applied = faults.apply(({ on }) => matchesCall(on, call));
   if (applied === undefined) return undefined;
   const { then } = applied.fault;
   const { delayMs = 0 } = then;
@@ -54,7 +77,7 @@ export function applyApiFault(
   };
 }
 
-function fits(on: ApiFault["on"], { operation, incoming, url, params, body }: SeenCall): boolean {
+function matchesCall(on: ApiFault["on"], { operation, incoming, url, params, body }: SeenCall): boolean {
   const operations = typeof on.operation === "string" ? [on.operation] : on.operation;
   return (
     (operations === undefined || (operation !== undefined && operations.includes(operation.id))) &&

@@ -11,7 +11,7 @@ export const CellsFaultSchema = z.strictObject({
 export type CellsFault = z.output<typeof CellsFaultSchema>;
 
 /** The account and the name of the script that owns a run; undefined for snippets. */
-export function scriptOf(owner: string): { accountId: string; script: string } | undefined {
+export function scriptOfRun(owner: string): { accountId: string; script: string } | undefined {
   const [, accountId, script] = /^script ([^/]*)\/[^/]*\/(\S+) /.exec(owner) ?? [];
   return script === undefined ? undefined : { accountId: accountId!, script };
 }
@@ -21,6 +21,6 @@ export const cellFaults =
   (faults: FaultRules<CellsFault>): NonNullable<CellsUnderTest["faultFor"]> =>
   ({ owner }) => {
     if (faults.isEmpty) return undefined;
-    const name = scriptOf(owner)?.script;
+    const name = scriptOfRun(owner)?.script;
     return faults.apply(({ script }) => script === undefined || script === name)?.fault.then;
   };

@@ -3,13 +3,13 @@ import type { TakeQuestion } from "../../dns/name-server/under-test.ts";
 import { flags, headerBytes, rcodes, types } from "../../dns/name-server/wire/constants.ts";
 import { nameKey } from "../../dns/name-server/wire/name.ts";
 import { readQuery, type Query } from "../../dns/name-server/wire/query.ts";
-import { milliseconds, selection, type FaultRules } from "./fault-rules.ts";
+import { dnsName, milliseconds, selection, type FaultRules } from "./fault-rules.ts";
 
 const typeNames = Object.keys(types) as [keyof typeof types];
 
 /** A fault of the name server. */
 export const DnsFaultSchema = z.strictObject({
-  name: z.string().max(300).optional(),
+  name: dnsName.optional(),
   type: z.enum(typeNames, "Expected a type such as A, AAAA or TXT").optional(),
   ...selection,
   then: z.union([

@@ -5,10 +5,20 @@ const millisecondsMax = 600_000;
 /** A delay of a fault, in milliseconds. */
 export const milliseconds = z.int().min(0).max(millisecondsMax);
 
+/** A whole name; a `*` in it stands for itself. */
+export const dnsName = z
+  .string()
+  .max(254)
+  .regex(/^[^\s.]{1,63}(?:\.[^\s.]{1,63})*\.?$/, "Expected a name such as www.shop.example");
+
+/** Two numbers, the smaller one first. */
+export const range = (each: z.ZodNumber) =>
+  z.tuple([each, each]).refine(([from, to]) => from <= to, "Expected the smaller number first");
+
 /** Selects which of the matching calls, requests, questions, writes or runs a fault hits; all by default. */
 export const selection = {
   /** The n-th match, or a range of matches, from 1. */
-  calls: z.union([z.int().min(1), z.tuple([z.int().min(1), z.int().min(1)])]).optional(),
+  calls: z.union([z.int().min(1), range(z.int().min(1))]).optional(),
   times: z.int().min(1).optional(),
   probability: z.number().min(0).max(1).optional(),
 };
@@ -25,7 +35,7 @@ interface Rule<F> {
   number: number;
   fault: F;
   /** Number of matching calls, requests, questions, writes or runs. */
-  fitting: number;
+  matches: number;
   hits: number;
 }
 
@@ -67,7 +77,7 @@ export class FaultRules<F extends Selected> {
   /** Returns the id of the fault. */
   add(fault: F): string {
     const id = `fault-${++this.#ids.count}`;
-    this.#rules.unshift({ id, number: ++this.#sinceClear, fault, fitting: 0, hits: 0 });
+    this.#rules.unshift({ id, number: ++this.#sinceClear, fault, matches: 0, hits: 0 });
     return id;
   }
 
@@ -83,33 +93,33 @@ export class FaultRules<F extends Selected> {
     this.#sinceClear = 0;
   }
 
-  /** Returns the newest fault that `fits` accepts and whose selection applies, and counts the hit. */
-  apply(fits: (fault: F) => boolean): AppliedFault<F> | undefined {
+  /** Returns the newest fault that `matchesCall` accepts and whose selection applies, and counts the hit. */
+  apply(matchesCall: (fault: F) => boolean): AppliedFault<F> | undefined {
     for (const rule of this.#rules) {
-      if (!fits(rule.fault)) continue;
-      const fitting = ++rule.fitting;
+      if (!matchesCall(rule.fault)) continue;
+      const matches = ++rule.matches;
       if (!this.#isHit(rule)) continue;
       rule.hits++;
-      const chance = (what: string): number => this.#chance(rule.number, what, fitting);
+      const chance = (what: string): number => this.#chance(rule.number, what, matches);
       return { id: rule.id, fault: rule.fault, chance };
     }
     return undefined;
   }
 
-  #isHit({ fault, fitting, hits, number }: Rule<F>): boolean {
+  #isHit({ fault, matches, hits, number }: Rule<F>): boolean {
     const { calls, times, probability } = fault;
     const [from, to] = typeof calls === "number" ? [calls, calls] : (calls ?? [1, Infinity]);
     return (
-      fitting >= from &&
-      fitting <= to &&
+      matches >= from &&
+      matches <= to &&
       hits < (times ?? Infinity) &&
-      (probability === undefined || this.#chance(number, "strikes", fitting) < probability)
+      (probability === undefined || this.#chance(number, "strikes", matches) < probability)
     );
   }
 
-  #chance(number: number, what: string, fitting: number): number {
+  #chance(number: number, what: string, matches: number): number {
     const digest = createHash("sha256")
-      .update(`${this.#seed} ${this.kind} ${number} ${what} ${fitting}`)
+      .update(`${this.#seed} ${this.kind} ${number} ${what} ${matches}`)
       .digest();
     return digest.readUInt32BE() / 2 ** 32;
   }

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { isIP } from "node:net";
 import { z } from "zod";
-import { milliseconds, selection, type FaultRules } from "./fault-rules.ts";
+import { dnsName, milliseconds, selection, type FaultRules } from "./fault-rules.ts";
 
 /** A fault of the resolver that the edge asks for addresses of origins, or its answer. */
 export const ResolverFaultSchema = z.strictObject({
-  name: z.string().max(300).optional(),
+  name: dnsName.optional(),
   ...selection,
   then: z.union([
     z.enum(["nxdomain", "servfail", "timeout"]),

@@ -1,10 +1,11 @@
 import { routeWithBody, type ControlRoute } from "../control.ts";
+import { knownOperation } from "../known-operation.ts";
 import { TestFault } from "../test-fault.ts";
 import { FaultSchema, type TestFaults } from "./faults.ts";
 import type { FaultRules } from "./fault-rules.ts";
 
 /** The routes of faults. */
-export const faultRoutes = (faults: TestFaults): ControlRoute[] => [
+export const faultRoutes = (faults: TestFaults, operations: ReadonlySet<string>): ControlRoute[] => [
   {
     method: "GET",
     path: "/faults",
@@ -17,6 +18,7 @@ export const faultRoutes = (faults: TestFaults): ControlRoute[] => [
     summary: "Adds a fault of a kind: api (the default), origin, dns, resolver, storage, cells",
     body: FaultSchema,
     async handle(_request, { kind = "api", ...fault }) {
+      if ("on" in fault) for (const id of [fault.on.operation ?? []].flat()) knownOperation(operations, id);
       const rules: FaultRules<object> = faults[kind];
       return { id: rules.add(fault) };
     },

@@ -26,9 +26,7 @@ export class FaultyWrites implements WriteHooks {
   }
 
   /** Runs work of the test kit, without faults. */
-  own<T>(work: () => T): T {
-    return this.#own.run(true, work);
-  }
+  readonly own = <T>(work: () => T): T => this.#own.run(true, work);
 
   async around<T>(work: () => Promise<T>, changes: readonly Change[]): Promise<T> {
     const ms = this.#delayOf("rows");

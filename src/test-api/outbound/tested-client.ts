@@ -1,11 +1,11 @@
 import { isIPv6 } from "node:net";
 import { VisitorError, visitorErrors } from "../../edge/http/errors.ts";
-import type { ClientRequest, OriginClient, AnswerReceiver } from "../../edge/origin-client/exchange.ts";
+import type { ClientRequest, OriginClient, ResponseReceiver } from "../../edge/origin-client/exchange.ts";
 import type { Tested } from "../../edge/origin/under-test.ts";
-import { AlteredAnswer } from "../faults/altered-answer.ts";
+import { AlteredResponse } from "../faults/altered-response.ts";
 import type { FaultRules, AppliedFault } from "../faults/fault-rules.ts";
 import { applyOriginFault, type OriginFault } from "../faults/origin-faults.ts";
-import { NotedAnswer } from "./noted-answer.ts";
+import { NotedResponse } from "./noted-response.ts";
 import type { NotedRequest, TestedOutbound } from "./outbound.ts";
 
 /** The faults and answers that replace the internet. */
@@ -23,7 +23,7 @@ interface Asked {
   request: ClientRequest;
   url: URL;
   noted: NotedRequest;
-  answer: NotedAnswer;
+  answer: NotedResponse;
 }
 
 /** Sends requests to one destination, unless a fault or the test answers them, or the outbound mode forbids them. */
@@ -38,12 +38,12 @@ export class TestedClient implements OriginClient {
     this.#parts = parts;
   }
 
-  send(request: ClientRequest, receiver: AnswerReceiver): void {
+  send(request: ClientRequest, receiver: ResponseReceiver): void {
     const { outbound, faults } = this.#parts;
     const { who, address, tls } = this.#to;
     const url = urlOf(request, this.#to);
     const noted = outbound.note(who, request.method, url.href, request.headers);
-    const answer = new NotedAnswer(receiver, noted);
+    const answer = new NotedResponse(receiver, noted);
     if (answer.isOver) return;
     const asked: Asked = { request, url, noted, answer };
     const applied = applyOriginFault(faults, { url, address, isVerified: tls?.isVerified === true });
@@ -52,7 +52,7 @@ export class TestedClient implements OriginClient {
   }
 
   /** Sends the request to the test, if it has an answer; otherwise to the destination, if that is allowed. */
-  #goOn({ request, url, noted, answer }: Asked, receiver: AnswerReceiver): void {
+  #goOn({ request, url, noted, answer }: Asked, receiver: ResponseReceiver): void {
     const { outbound, serverOfTest } = this.#parts;
     const rule = outbound.find(request.method, url);
     if (rule !== undefined) {
@@ -95,7 +95,7 @@ export class TestedClient implements OriginClient {
         const { latencyMs, jitterMs = 0 } = then;
         const ms = latencyMs + Math.round(applied.chance("jitters") * jitterMs);
         setTimeout(() => answer.isOver || this.#goOn(asked, answer), ms).unref();
-      } else this.#goOn(asked, new AlteredAnswer(answer, then));
+      } else this.#goOn(asked, new AlteredResponse(answer, then));
       return;
     }
     noted.answeredBy = "fault";

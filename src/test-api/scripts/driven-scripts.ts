@@ -9,12 +9,18 @@ import { DomainError } from "../../platform/domain-error.ts";
 import type { Runtime } from "../../workers/runtime/runtime.ts";
 import { withoutVisitor } from "../../workers/runtime/run-root.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
+import type { DispatchNamespaces } from "../../workers/scripts/namespaces/namespaces.ts";
+import type { ScriptOwner } from "../../workers/scripts/script.ts";
+import type { LiveScript } from "../../workers/scripts/runtime-script.ts";
+import type { RunContext } from "../../workers/runtime/run-context.ts";
 import { routeWithBody, type ControlRequest, type ControlRoute } from "../control.ts";
 import { TestFault } from "../test-fault.ts";
 
 /** The services that run scripts. */
 export interface DrivenScripts {
   scripts: Scripts;
+  /** Dispatch namespaces. */
+  namespaces: DispatchNamespaces;
   runtime: Runtime;
   /** The account that is used when a test names none. */
   accountId: () => string;
@@ -46,20 +52,23 @@ const FetchSchema = z.strictObject({
   headers: z.array(z.tuple([z.string().max(200), z.string().max(16_384)])).max(200),
 });
 
+/** The parameters that say where the script is. */
+const places = ["account", "namespace"];
+
 /** The routes that run scripts directly. */
 export const scriptRoutes = (driven: DrivenScripts): ControlRoute[] => [
   {
     method: "POST",
     path: "/scripts/{script}/fetch",
     summary: "Sends a request to a script; x-selvedge-request has URL, method and headers in JSON, base64url",
-    query: ["account"],
+    query: places,
     handle: async (request) => fetchScript(request, driven),
   },
   routeWithBody({
     method: "POST",
     path: "/scripts/{script}/scheduled",
     summary: "Runs the scheduled handler of a script",
-    query: ["account"],
+    query: places,
     body: ScheduledSchema,
     async handle(request, { cron, at }) {
       const scheduledTime = at === undefined ? clock.now() : Date.parse(at);
@@ -70,7 +79,7 @@ export const scriptRoutes = (driven: DrivenScripts): ControlRoute[] => [
     method: "POST",
     path: "/scripts/{script}/queue",
     summary: "Runs the queue handler of a script with a batch of messages",
-    query: ["account"],
+    query: places,
     body: BatchSchema,
     async handle(request, { queue, messages }) {
       const sent = messages.map(({ id = newUuid(), timestamp, attempts, body }, number): QueueMessage => ({
@@ -99,9 +108,7 @@ async function invoke(
   event: string,
   body: string,
 ): Promise<Outcome & object> {
-  const { owner, name } = ownerOf(request, driven);
-  const live = driven.scripts.live(owner, name);
-  if (live === undefined) throw notFound(name);
+  const { owner, live } = liveScript(request, driven);
   try {
     const answer = await driven.runtime.invoke(owner, live, event, body);
     const { error, ...rest } = (answer ?? {}) as { error?: Outcome["error"] };
@@ -114,10 +121,9 @@ async function invoke(
 }
 
 async function fetchScript(request: ControlRequest, driven: DrivenScripts): Promise<undefined> {
-  const { owner, name } = ownerOf(request, driven);
+  const { owner, name } = liveScript(request, driven);
   const { incoming, response } = request;
   const { url, method, headers } = fetchOf(String(incoming.headers["x-selvedge-request"] ?? ""));
-  if (driven.scripts.live(owner, name) === undefined) throw notFound(name);
   const hasBody = incoming.headers["content-length"] !== "0";
   incoming.method = method;
   incoming.rawHeaders = headers.flat();
@@ -126,7 +132,7 @@ async function fetchScript(request: ControlRequest, driven: DrivenScripts): Prom
     delete incoming.headers["transfer-encoding"];
   }
   try {
-    const context = await driven.runtime.accountScript(owner.accountId, name, withoutVisitor(), 0);
+    const context = await contextOf(driven.runtime, owner, name);
     const target = { context, entrypoint: undefined, params: undefined, seesCf: false };
     response.setHeader("selvedge-script", "answers");
     await driven.runtime.runNested(target, { url: new URL(url), request: incoming, response });
@@ -147,10 +153,31 @@ function fetchOf(text: string): z.output<typeof FetchSchema> {
   }
 }
 
-const ownerOf = ({ params, query }: ControlRequest, { accountId }: DrivenScripts) => ({
-  owner: { accountId: query.get("account") ?? accountId() },
-  name: params["script"]!,
-});
+/** The script that a request names. Throws a TestFault if it is not deployed. */
+function liveScript(
+  { params, query }: ControlRequest,
+  { accountId, namespaces, scripts }: DrivenScripts,
+): { owner: ScriptOwner; name: string; live: LiveScript } {
+  const name = params["script"]!;
+  const owner: ScriptOwner = { accountId: query.get("account") ?? accountId() };
+  const dispatched = query.get("namespace");
+  if (dispatched !== null) {
+    const namespace = namespaces.find(owner.accountId, dispatched);
+    if (namespace === undefined)
+      throw new TestFault(404, `The account has no dispatch namespace with the name "${dispatched}"`);
+    owner.namespace = namespace;
+  }
+  const live = scripts.live(owner, name);
+  const place = dispatched === null ? "account" : `dispatch namespace "${dispatched}"`;
+  if (live === undefined)
+    throw new TestFault(404, `The ${place} has no deployed script with the name "${name}"`);
+  return { owner, name, live };
+}
 
-const notFound = (name: string): TestFault =>
-  new TestFault(404, `The account has no deployed script with the name "${name}"`);
+const contextOf = async (runtime: Runtime, owner: ScriptOwner, name: string): Promise<RunContext> =>
+  owner.namespace === undefined
+    ? runtime.accountScript(owner.accountId, name, withoutVisitor(), 0)
+    : runtime.customerScript(owner.accountId, owner.namespace.name, name, {
+        ...{ root: withoutVisitor(), depth: 0 },
+        ...{ limits: undefined, outbound: undefined, versionId: undefined },
+      });

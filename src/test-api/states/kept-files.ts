@@ -82,22 +82,27 @@ export class KeptFiles {
     await rm(this.#copyOf(copy), { recursive: true, force: true });
   }
 
-  /** The files as they are now. */
-  async save(): Promise<SavedFile[]> {
+  /** The files of a copy; without one, as they are now. */
+  async save(copy?: number): Promise<SavedFile[]> {
+    if (copy !== undefined) return this.#read(this.#copyOf(copy), this.#copyOf(copy));
     const aside = join(this.#copies, "saved");
     try {
       await this.#copyObjects(aside);
-      const files: SavedFile[] = [];
-      for (const path of await this.#blobs(this.#folder))
-        files.push({ path, content: await readFile(join(this.#folder, path)) });
-      for await (const { namespace, name } of objectFiles(objectsFolderOf(aside))) {
-        const path = `objects/${namespace}/${name}`;
-        files.push({ path, content: await readFile(join(aside, path)) });
-      }
-      return files;
+      return await this.#read(this.#folder, aside);
     } finally {
       await rm(aside, { recursive: true, force: true });
     }
+  }
+
+  async #read(blobsIn: string, objectsIn: string): Promise<SavedFile[]> {
+    const files: SavedFile[] = [];
+    for (const path of await this.#blobs(blobsIn))
+      files.push({ path, content: await readFile(join(blobsIn, path)) });
+    for await (const { namespace, name } of objectFiles(objectsFolderOf(objectsIn))) {
+      const path = `objects/${namespace}/${name}`;
+      files.push({ path, content: await readFile(join(objectsIn, path)) });
+    }
+    return files;
   }
 
   #copyOf(copy: number): string {

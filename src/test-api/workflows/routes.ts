@@ -6,7 +6,7 @@ import type { Workflow } from "../../products/workflows/workflow.ts";
 import type { WorkflowServices } from "../../products/workflows/workflow-services.ts";
 import { routeWithBody, type ControlRequest, type ControlRoute } from "../control.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
-import { durationMsOf } from "../duration.ts";
+import { givenDurationMs } from "../duration.ts";
 import { TestFault } from "../test-fault.ts";
 import { Introspection } from "./introspection.ts";
 import { MockedWorkflows, ModificationSchema, StepSchema, type MockTarget } from "./mocked-workflows.ts";
@@ -172,7 +172,7 @@ function disturbingRoutes(
       query: ["account"],
       body: z.strictObject({ by: z.union([z.string().max(100), z.number().min(0)]) }),
       async handle(request, { by }) {
-        await fastForward(tested, durationMsOf(by), ...at(request));
+        await fastForward(tested, givenDurationMs(by), ...at(request));
       },
     }),
     routeWithBody({

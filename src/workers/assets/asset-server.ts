@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import type { Blobs } from "../../platform/storage/blobs.ts";
-import { answer, type AssetAnswer, type AssetRequest } from "./answer.ts";
+import { assetResponse, type AssetResponse, type AssetRequest } from "./asset-response.ts";
 import type { Assets } from "./assets.ts";
 import type { AssetConfig } from "./config.ts";
 import { AssetContents } from "./contents.ts";
@@ -62,8 +62,8 @@ export class AssetServer {
   }
 
   /** For a site that `site` has returned. */
-  answer(site: Site, request: AssetRequest): AssetAnswer | Promise<AssetAnswer> {
-    return answer(site, request, this.#contents!);
+  answer(site: Site, request: AssetRequest): AssetResponse | Promise<AssetResponse> {
+    return assetResponse(site, request, this.#contents!);
   }
 
   async #load(manifestId: string, config: AssetConfig): Promise<Site> {
@@ -86,10 +86,10 @@ export class AssetServer {
   }
 }
 
-/** Sends an answer. `more` are further headers, names and values in turn. */
-export async function sendAnswer(
+/** Sends a response. `more` are further headers, names and values in turn. */
+export async function sendResponse(
   response: ServerResponse,
-  { status, headers, body }: AssetAnswer,
+  { status, headers, body }: AssetResponse,
   more: readonly string[],
 ): Promise<void> {
   response.writeHead(status, more.length === 0 ? (headers as string[]) : [...headers, ...more]);

@@ -46,9 +46,12 @@ export function readRange(
   header: string,
   sizeBytes: number,
 ): { start: number; end: number } | "unsatisfiable" | undefined {
-  const match = /^bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header);
-  if (match === null) return undefined;
-  const [, first = "", last = ""] = match;
+  const parts = /^bytes\s*=([\d\s]*)-([\d\s]*)$/i
+    .exec(header)
+    ?.slice(1)
+    .map((part) => part.trim());
+  if (parts?.every((part) => /^\d*$/.test(part)) !== true) return undefined;
+  const [first = "", last = ""] = parts;
   if (first === "" && last === "") return undefined;
   if (first === "") {
     const length = Math.min(Number(last), sizeBytes);

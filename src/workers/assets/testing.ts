@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeAll, expect } from "vitest";
 import { FileBlobs } from "../../platform/storage/blobs.ts";
 import { openStorage } from "../../platform/storage/storage.ts";
-import type { AssetAnswer } from "./answer.ts";
+import type { AssetResponse } from "./asset-response.ts";
 import { AssetServer } from "./asset-server.ts";
 import { Assets } from "./assets.ts";
 import { readAssetConfig } from "./config.ts";
@@ -65,7 +65,12 @@ export async function get(
   headers: Record<string, string> = {},
   method = "GET",
 ): Promise<AssetReply> {
-  const answer: AssetAnswer = await assetServer.answer(site, { method, host: "www.example", path, headers });
+  const answer: AssetResponse = await assetServer.answer(site, {
+    method,
+    host: "www.example",
+    path,
+    headers,
+  });
   const list: Record<string, string> = {};
   for (let i = 0; i < answer.headers.length; i += 2) list[answer.headers[i]!] = answer.headers[i + 1]!;
   const { body } = answer;

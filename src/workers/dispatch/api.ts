@@ -193,14 +193,17 @@ const scriptOperations = [
     ...read,
     query: pageQuery({ default: perPageMax, max: perPageMax }).extend({
       tags: z.string().max(8192).optional(),
+      name: z.string().max(255).default("").meta({ description: "a part of the names" }),
     }),
     result: CustomerScriptSchema,
     async handle(call) {
       const { query, services } = call;
       const namespace = namespaceOf(call);
+      const name = query.name.toLowerCase();
+      const isTagged = query.tags === undefined ? () => true : tagFilter(query.tags);
       const scripts = services.scripts.list(ownerOf(namespace));
       const page = paginate(
-        query.tags === undefined ? scripts : scripts.filter(tagFilter(query.tags)),
+        scripts.filter((script) => script.name.toLowerCase().includes(name) && isTagged(script)),
         query,
       );
       const found = await services.versions.currentOf(page.items);

@@ -1,5 +1,5 @@
 import { capability } from "../../capability.ts";
-import { together } from "../../control/api/operation.ts";
+import { nodes } from "../../platform/capability-nodes.ts";
 import { processes } from "../../platform/capability-processes.ts";
 import { sandbox } from "../../sandbox/capability.ts";
 import { accounts } from "../../control/accounts/capability.ts";
@@ -8,7 +8,7 @@ import { assets } from "../assets/capability.ts";
 import { bindings } from "../capability.ts";
 import { scripts } from "../scripts/capability.ts";
 import { dispatchOperations } from "./api.ts";
-import { usageOperation } from "./api-usage.ts";
+import { usageOperations } from "./api-usage.ts";
 import { dispatchNamespaceType } from "./binding-type.ts";
 import { CustomerRunCounts } from "./count-runs.ts";
 import { DispatchUsage } from "./usage.ts";
@@ -22,16 +22,16 @@ export const dispatch = capability({
   processes: "all",
   declares: declaration,
   needs: [accounts, zones, assets, bindings, scripts, sandbox, processes],
-  create({ cells, customerCells, scripts: stored, processNotes, own }) {
+  create({ cells, customerCells, scripts: stored, messageBus, own }) {
     const customerUsage = new DispatchUsage();
     stored.onGone((scriptId) => customerUsage.forget(scriptId));
     const tallies = [cells.dispatches, customerCells.dispatches];
     return {
       customerUsage,
-      customerRuns: new CustomerRunCounts(tallies, customerUsage, processNotes, own),
+      customerRuns: new CustomerRunCounts(tallies, customerUsage, messageBus, own),
     };
   },
-  operations: together([...dispatchOperations, usageOperation]),
+  operations: dispatchOperations,
   // Edge processes have no work of their own, but they run scripts.
   load: ({ customerRuns }) => customerRuns.start(),
   close: ({ customerRuns }) => customerRuns.stop(),
@@ -52,4 +52,12 @@ export const dispatch = capability({
       exists: async (accountId, name) => namespaces.find(accountId, name) !== undefined,
     },
   }),
+});
+
+/** The usage of customers, which main answers. */
+export const dispatchUsage = capability({
+  name: "dispatch-usage",
+  needs: [nodes, scripts, sandbox, dispatch],
+  create: () => ({}),
+  operations: usageOperations,
 });

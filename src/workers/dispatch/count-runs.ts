@@ -1,32 +1,32 @@
-import type { ProcessNotes } from "../../platform/processes/notes.ts";
+import type { MessageBus } from "../../platform/processes/message-bus.ts";
 import type { OwnProcess } from "../../platform/processes/own-process.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import type { CustomerRuns, DispatchTally } from "../../sandbox/dispatches/tally.ts";
-import { scriptOfOwner } from "../scripts/runtime-script.ts";
+import { accountOfOwner, scriptOfOwner } from "../scripts/runtime-script.ts";
 import type { DispatchUsage } from "./usage.ts";
 
 const topic = "runs of customers";
 /** Cells keep their counts until they are asked, and take them along when they end. */
 const collectEveryMs = 1000;
 
-/** Collects the counts of this process. Edge processes tell theirs to main, which answers the API. */
+/** Collects the counts of this process. Edge processes send theirs to main, which answers the API. */
 export class CustomerRunCounts {
   readonly #tallies: readonly DispatchTally[];
   readonly #usage: DispatchUsage;
-  readonly #notes: ProcessNotes;
+  readonly #bus: MessageBus;
   readonly #isEdge: boolean;
 
   constructor(
     tallies: readonly DispatchTally[],
     usage: DispatchUsage,
-    notes: ProcessNotes,
+    bus: MessageBus,
     { role }: Pick<OwnProcess, "role">,
   ) {
     this.#tallies = tallies;
     this.#usage = usage;
-    this.#notes = notes;
+    this.#bus = bus;
     this.#isEdge = role === "edge";
-    notes.on<[string, CustomerRuns][]>(topic, (counts) => this.#add(counts));
+    bus.subscribe<[string, CustomerRuns][]>(topic, (counts) => this.#add(counts));
   }
 
   #timer: NodeJS.Timeout | undefined;
@@ -43,11 +43,17 @@ export class CustomerRunCounts {
     for (const [owner, count] of counts) this.#usage.add(scriptOfOwner(owner), count);
   }
 
-  /** Adds the counts since the last call. */
+  /** Number of cells of this process that lack counts of an account's dispatchers, because a run keeps them busy. */
+  late(accountId: string): number {
+    const isOfAccount = (owner: string): boolean => accountOfOwner(owner) === accountId;
+    return this.#tallies.reduce((sum, tally) => sum + tally.late(isOfAccount), 0);
+  }
+
+  /** Adds the counts since the last call. Waits a second at most. */
   async collect(): Promise<void> {
     const counts = (await Promise.all(this.#tallies.map(async (tally) => tally.take()))).flat();
     if (counts.length === 0) return;
-    if (this.#isEdge) await this.#notes.tell(topic, counts);
+    if (this.#isEdge) await this.#bus.publish(topic, counts);
     else this.#add(counts);
   }
 }

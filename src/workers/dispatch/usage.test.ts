@@ -11,7 +11,13 @@ it("adds what came in the last hour, and forgets the rest", () => {
   const usage = new DispatchUsage();
   const startedAt = now;
   const add = (id: string, lastFault?: string): void =>
-    usage.add(id, { requests: 1, faults: lastFault === undefined ? 0 : 1, cpuMs: 2, lastFault });
+    usage.add(id, {
+      requests: 1,
+      faults: lastFault === undefined ? 0 : 1,
+      cpuMs: 2,
+      cpuRuns: [0, 1],
+      lastFault,
+    });
   add("early", "Error: first");
   now += 30 * minuteMs;
   add("early");
@@ -20,11 +26,18 @@ it("adds what came in the last hour, and forgets the rest", () => {
     requests: 2,
     faults: 1,
     cpuMs: 4,
+    cpuRuns: [0, 2],
     lastFault: { at: startedAt, message: "Error: first" },
   });
   expect(usage.since).toBe(startedAt);
   now += 41 * minuteMs;
-  expect(usage.of("early")).toEqual({ requests: 1, faults: 0, cpuMs: 2, lastFault: undefined });
+  expect(usage.of("early")).toEqual({
+    requests: 1,
+    faults: 0,
+    cpuMs: 2,
+    cpuRuns: [0, 1],
+    lastFault: undefined,
+  });
   expect(usage.since).toBeGreaterThan(startedAt);
   expect([...usage.scriptIds]).toEqual(["early", "late"]);
   usage.forget("early");

@@ -23,7 +23,7 @@ import type { ObjectNamespace } from "./namespace.ts";
 import { localCallsOf } from "./local-calls.ts";
 import { groupOf, type ObjectNamespaces } from "./namespaces.ts";
 import { standingRun } from "../tail/standing-run.ts";
-import { during } from "../../platform/tracing/spans/span.ts";
+import { inSpan } from "../../platform/tracing/spans/span.ts";
 import type { Tracer } from "../../platform/tracing/spans/tracer.ts";
 import { nameRun } from "../runtime/run-span.ts";
 import { withinEvent } from "./event-span.ts";
@@ -124,7 +124,7 @@ export class ActingObjects implements AlarmRunner {
     const code = await this.#codeOf(object);
     if (code === undefined) throw refusals.notFound();
     const reference = { id: object.id, ...(name && { name }), ...(jurisdiction && { jurisdiction }) };
-    return during(this.#services.tracer?.begin(`alarm ${code.script.name}`, "internal"), async (span) => {
+    return inSpan(this.#services.tracer?.begin(`alarm ${code.script.name}`, "internal"), async (span) => {
       code.context.span = span;
       if (span !== undefined) nameRun(span, code.context);
       const outcome = await this.#fire(object, code, reference, alarm);

@@ -33,6 +33,7 @@ export const objectOperations = [
   operation({
     id: "durable_object_query",
     audit: "ahead",
+    isView: true,
     method: "POST",
     path: `${path}/query`,
     summary: "Run a SELECT statement in the database of a Durable Object, without running its code",

@@ -15,7 +15,7 @@ import { sandbox } from "../../sandbox/capability.ts";
 import { ObjectFolders } from "../../sandbox/objects/folders.ts";
 import { ObjectSizes, type SizeParts } from "../../sandbox/objects/object-sizes.ts";
 import { ObjectCells } from "../../sandbox/objects/object-cells.ts";
-import { objectSettings, remoteDoorsMax } from "../../sandbox/settings.ts";
+import { objectSettings, remoteTunnelsMax } from "../../sandbox/settings.ts";
 import type { ShownBinding } from "../bindings-in-main.ts";
 import { runtime } from "../runtime/capability.ts";
 import type { ObjectGate } from "../runtime/object-gate.ts";
@@ -67,8 +67,8 @@ const objectsAtEdges = capability({
   name: "objects in main",
   processes: "edge",
   needs: [processes, outbound, sandbox, runtime],
-  create({ calls, viaHeader, doors, ...needed }) {
-    needed.runtime.objects = objectsInMain(calls!, viaHeader, doors, needed.outbound);
+  create({ calls, viaHeader, tunnels, ...needed }) {
+    needed.runtime.objects = objectsInMain(calls!, viaHeader, tunnels, needed.outbound);
     return {};
   },
   bindings: () => ({ durable_object_namespace: shown }),
@@ -108,9 +108,9 @@ export const objects = capability({
         isAwaited: (object) => objectRecovery.isAwaited(object),
         run: async (object) => objectRecovery.restoreBeforeStart(object),
       },
-      settings: { ...objectSettings, remoteDoors: nodeCalls === undefined ? 0 : remoteDoorsMax },
+      settings: { ...objectSettings, remoteTunnels: nodeCalls === undefined ? 0 : remoteTunnelsMax },
       folders: objectFolders,
-      doors: needed.doors,
+      tunnels: needed.tunnels,
       logger,
       log: objectLog?.log,
       isShippedFirst: config.objectLogFirst,
@@ -128,7 +128,7 @@ export const objects = capability({
       generation: () => `${all.revision}.${dispatch.revision}.${logs.revision}`,
       isWatched: (caller) => logs.isWatched(caller),
     });
-    const objectAlarms = new Alarms(database, runs.acting, logger);
+    const objectAlarms = new Alarms(database, runs.acting, logger, sharing?.rightTo);
     objectNamespaces.onGone((id) => {
       objectAlarms.forget(id);
       const gone = objectCells.forget(id);
@@ -140,7 +140,9 @@ export const objects = capability({
       awaited: new AwaitedRestores(database),
     });
     const parts = { objectLog, objectNamespaces, objectFolders, objectCells, objectAlarms, objectRecovery };
-    const shared = objectsOfNodes(sharing, nodeCalls, { ...needed, ...parts, storage: database, runs });
+    const shared = objectsOfNodes(sharing, nodeCalls, {
+      ...{ ...needed, ...parts, storage: database, runs, ofEdges: needed.calls },
+    });
     needed.runtime.objects = shared.objectCalls;
     return {
       ...{ ...parts, ...shared },
@@ -153,11 +155,16 @@ export const objects = capability({
   bindings: () => ({
     durable_object_namespace: shown,
   }),
-  metrics: async ({ objectCells, objectFolders, objectAlarms }) =>
-    (await import("./metrics.ts")).objectMetrics(objectCells, objectFolders, objectAlarms),
+  async metrics({ objectCells, objectFolders, objectAlarms, objectSharing }) {
+    const { objectMetrics, shardMetrics } = await import("./metrics.ts");
+    return [
+      ...objectMetrics(objectCells, objectFolders, objectAlarms),
+      ...shardMetrics(objectSharing?.owners),
+    ];
+  },
   async load({ objectNamespaces, objectCells, objectAlarms, objectRecovery, ...services }) {
     if (services.own.role === "main")
-      serveObjects(services.calls!, services.objectCalls, services.viaHeader, services.doors);
+      serveObjects(services.calls!, services.objectCalls, services.viaHeader, services.tunnels);
     await objectNamespaces.start();
     if (services.objectSharing === undefined) await objectAlarms.load();
     await objectRecovery.load();
@@ -171,6 +178,7 @@ export const objects = capability({
         return { class: found?.className, namespace, object: id };
       }),
     inFlight: () => objectAlarms.inFlight,
+    store: async () => objectAlarms.store(),
   }),
   async reset({ objectAlarms, objectRecovery }) {
     await objectAlarms.reset();
@@ -223,20 +231,22 @@ function objectsOfNodes(
     objectAlarms: Alarms;
     objectRecovery: ObjectRecovery;
     runs: ObjectRuns;
-  } & Pick<Parameters<typeof shareObjects>[1], "storage" | "viaHeader" | "outbound" | "doors">,
+  } & Pick<Parameters<typeof shareObjects>[1], "storage" | "viaHeader" | "outbound" | "tunnels" | "ofEdges">,
 ) {
-  const { objectLog, runs, storage: database, viaHeader, outbound: out, doors } = parts;
+  const { objectLog, runs, storage: database, viaHeader, outbound: out, tunnels, ofEdges } = parts;
   const [cells, folders, alarms] = [parts.objectCells, parts.objectFolders, parts.objectAlarms];
-  const here = { cells, folders, alarms, recovery: parts.objectRecovery, runs };
+  const namespaces = parts.objectNamespaces;
+  const here = { cells, folders, namespaces, alarms, recovery: parts.objectRecovery, runs };
   const ownedObjects =
     sharing &&
     shareObjects(sharing, {
-      ...{ ...here, log: objectLog!, calls: calls!, storage: database, viaHeader, outbound: out, doors },
+      ...{ ...here, log: objectLog!, calls: calls!, ofEdges, storage: database },
+      ...{ viaHeader, outbound: out, tunnels },
     });
   const objectQueries = new ObjectQueries();
   const objectsAtOwner = new AtOwner(ownedObjects, calls);
   const work = objectWork(objectsAtOwner, {
-    ...{ ...here, namespaces: parts.objectNamespaces, queries: objectQueries, files: sharing },
+    ...{ ...here, queries: objectQueries, files: sharing },
   });
   const objectCalls: ObjectGate = ownedObjects ?? runs;
   return { ownedObjects, objectCalls, objectQueries, objectsAtOwner, objectWork: work };

@@ -1,9 +1,16 @@
 import { open, readdir, readlink, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Histogram, type Metric } from "prom-client";
-import { counters, gauge, metricPrefix, samplesBy } from "../../platform/observability/instruments.ts";
+import {
+  counter,
+  counters,
+  gauge,
+  metricPrefix,
+  samplesBy,
+} from "../../platform/observability/instruments.ts";
 import type { ObjectFolders } from "../../sandbox/objects/folders.ts";
 import type { ObjectCells } from "../../sandbox/objects/object-cells.ts";
+import type { ShardLease } from "../../platform/object-shards/lease.ts";
 import type { Alarms } from "./alarms/alarms.ts";
 
 /** Metrics of Durable Objects, including those of D1 databases. */
@@ -56,6 +63,21 @@ function alarmMetrics(alarms: Alarms): Metric[] {
     ),
   ];
 }
+
+/** Metrics of the shards of a node; `lease` is undefined where one process has all objects. */
+export const shardMetrics = (
+  lease: Pick<ShardLease, "shards" | "takenOver" | "renewedMsAgo"> | undefined,
+): Metric[] => [
+  gauge("object_shards", "Shards of objects that this node has", () => lease?.shards.length),
+  counter(
+    "object_shards_taken_total",
+    "Shards of objects that this node has made ready since its start",
+    () => lease?.takenOver ?? 0,
+  ),
+  gauge("object_lease_age_seconds", "Time since this node's lease on shards of objects was renewed", () =>
+    lease?.renewedMsAgo === undefined ? undefined : lease.renewedMsAgo / 1000,
+  ),
+];
 
 /** workerd has the database of a live object open. Platforms without /proc show none. */
 async function liveObjects(pids: readonly number[]): Promise<number> {

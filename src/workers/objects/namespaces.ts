@@ -26,7 +26,7 @@ export class ObjectNamespaces {
     this.#scripts = scripts;
     this.#reads = new FreshReads(
       () => store.loadAll(storage.read),
-      (all) => this.#place(all),
+      (all) => this.#replaceAll(all),
     );
     storage.onChange(async (changes) => {
       for (const { kind, id } of changes)
@@ -43,7 +43,7 @@ export class ObjectNamespaces {
     await this.#reads.load();
   }
 
-  #place(all: readonly ObjectNamespace[]): void {
+  #replaceAll(all: readonly ObjectNamespace[]): void {
     const stored = new Set(all.map(({ id }) => id));
     for (const id of [...this.#byId.keys()]) if (!stored.has(id)) this.#set(id, undefined);
     for (const namespace of all) this.#set(namespace.id, namespace);

@@ -8,11 +8,12 @@ import type { ObjectTarget } from "../../sandbox/objects/object-cells-options.ts
 import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
 import type { CellScript } from "../../sandbox/process/script.ts";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
+import type { NearCell } from "../../sandbox/near-cell.ts";
 import type { ObjectGrant, ObjectRoute } from "../../sandbox/protocol.ts";
 import { localCallsOf } from "./local-calls.ts";
 import { bodyOf, nestedRequest } from "../runtime/cell-requests.ts";
 import { refusals } from "../runtime/errors.ts";
-import type { ObjectCall, ObjectGate } from "../runtime/object-gate.ts";
+import type { ObjectBinding, ObjectCall, ObjectGate } from "../runtime/object-gate.ts";
 import type { RunContext } from "../runtime/run-context.ts";
 import { beginRun, runTraced } from "../runtime/run-span.ts";
 import type { Run } from "../runtime/run.ts";
@@ -20,6 +21,7 @@ import type { Outcome, TailEvent } from "../tail/event.ts";
 import { requestEvent } from "../tail/run-event.ts";
 import type { RunTrace } from "../tail/run-trace.ts";
 import { ActingObjects, targetOf, type LastDispatches, type ObjectRunServices } from "./acting.ts";
+import { objectErrors } from "../scripts/versions/object-errors.ts";
 import { diceOf, isIdOf } from "./ids.ts";
 import type { ObjectNamespace } from "./namespace.ts";
 import { groupOf } from "./namespaces.ts";
@@ -137,6 +139,18 @@ export class ObjectRuns implements ObjectGate {
     return this.#services.cells.grant(target, slot);
   }
 
+  near(context: RunContext): NearCell | undefined {
+    const { cells, namespaces, scripts, runtime } = this.#services;
+    const calls = localCallsOf(this.#services, context);
+    if (calls === undefined) return undefined;
+    const found = context.loaded.script.bindings.find(({ type }) => type === "durable_object_namespace");
+    const namespace = namespaces.find((found as ObjectBinding | undefined)?.namespace_id ?? "");
+    const script = namespace?.scriptId == null ? undefined : scripts.findById(namespace.scriptId);
+    // Cells of objects are shared by the scripts of an account, not by those of its customers.
+    if (script === undefined || groupOf(script) !== context.caller.accountId) return undefined;
+    return cells.near.cellFor(namespace!.id, runtime.cellScript(context), calls);
+  }
+
   async hooks(call: ObjectCall): Promise<RunHooks> {
     const { context } = await this.#resolve(call);
     return this.#services.runtime.objectHooks(context);
@@ -148,7 +162,7 @@ export class ObjectRuns implements ObjectGate {
     id: string,
   ): Promise<void> {
     const script = this.#services.scripts.findById(scriptId!);
-    if (script === undefined) throw refusals.notFound();
+    if (script === undefined) throw objectErrors.namespaceNotFound(namespace);
     const object = { id, namespace, className, isSqlite, serial: 0, delayMs: 0 };
     await this.#services.cells.remove({
       group: groupOf(script),
@@ -196,8 +210,8 @@ const noScript: Omit<CellScript, "owner" | "accountId"> = {
   env: {},
 };
 
-const outcomeOf = ({ isSuspect, kind }: CellFault): Outcome => {
-  if (!isSuspect) return "unknown";
+const outcomeOf = ({ mayBeCulprit, kind }: CellFault): Outcome => {
+  if (!mayBeCulprit) return "unknown";
   if (kind === "cpu") return "exceededCpu";
   return kind === "memory" ? "exceededMemory" : "unknown";
 };

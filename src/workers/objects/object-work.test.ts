@@ -2,6 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { apiErrorOf } from "../../control/api/errors.ts";
+import { overloadedCells } from "../../sandbox/objects/faults.ts";
+import { scriptErrorCodes } from "../scripts/api-errors.ts";
 import { AtOwner } from "./nodes/at-owner.ts";
 import { objectWork } from "./object-work.ts";
 
@@ -59,4 +62,17 @@ it("lists the objects that are only in the log, also behind many that were delet
     cursor = next;
   }
   expect(found).toEqual([...logged.slice(30), idOf(99)]);
+});
+
+it("tells callers of the API to try again if the objects are moving to another node", async () => {
+  const files = { restore: async () => Promise.reject(overloadedCells()) };
+  const parts = { folders: { path: tmpdir() }, files } as unknown as Parameters<typeof objectWork>[1];
+  const { remove } = objectWork(new AtOwner(undefined, undefined), parts);
+  const error: unknown = await remove({ namespace: "space", id: idOf(1) }).catch((thrown: unknown) => thrown);
+  expect(apiErrorOf(error, scriptErrorCodes)).toMatchObject({
+    status: 503,
+    code: 10512,
+    message: `${overloadedCells().message} Try again in 1 second`,
+    retryAfterSeconds: 1,
+  });
 });

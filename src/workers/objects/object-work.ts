@@ -4,7 +4,7 @@ import type { ActingObject } from "../../sandbox/objects/standing.ts";
 import { objectErrors } from "../scripts/versions/object-errors.ts";
 import type { Alarms } from "./alarms/alarms.ts";
 import type { ObjectNamespaces } from "./namespaces.ts";
-import type { AtOwner } from "./nodes/at-owner.ts";
+import { reached, type AtOwner } from "./nodes/at-owner.ts";
 import type { ObjectRuns } from "./object-runs.ts";
 import type { QueryJob, QueryResult } from "./query/job.ts";
 import { hasObject, listObjects, objectFile } from "./query/listing.ts";
@@ -16,6 +16,11 @@ export interface ObjectFilesHere {
   restore(object: ActingObject): Promise<void>;
   /** Brings the files of the first objects after a cursor. Returns the id of the last one, if there are more. */
   restorePage(namespace: string, page: Page): Promise<string | undefined>;
+  /**
+   * Does work on a namespace. Resolves when the log has everything that it wrote or deleted; rejects as a call whose
+   * connection is lost if the namespace was given to another node meanwhile, which may not have that.
+   */
+  shipped<T>(namespace: string, work: () => Promise<T>): Promise<T>;
 }
 
 interface Page {
@@ -47,8 +52,11 @@ const restoredMax = 200;
 export type ObjectWork = ReturnType<typeof objectWork>;
 
 /** See ObjectWork. Rejects with errors for callers of the API. */
-export function objectWork(atOwner: AtOwner, parts: Parts) {
+export function objectWork(owners: AtOwner, parts: Parts) {
+  const atOwner = forCallers(owners);
   const { namespaces, folders, queries, runs, alarms, recovery, files } = parts;
+  const shipped = async <T>(namespace: string, write: () => Promise<T>): Promise<T> =>
+    files === undefined ? write() : files.shipped(namespace, write);
   const found = async (object: ActingObject): Promise<void> => {
     await files?.restore(object);
     if (!(await hasObject(folders.path, object.namespace, object.id)))
@@ -79,9 +87,11 @@ export function objectWork(atOwner: AtOwner, parts: Parts) {
       await found({ namespace, id });
       const known = namespaces.find(namespace);
       if (known === undefined) throw objectErrors.namespaceNotFound(namespace);
-      await runs.remove(known, id);
-      alarms.forget(namespace, id);
-      await recovery.forget({ namespace, id });
+      await shipped(namespace, async () => {
+        await runs.remove(known, id);
+        alarms.forget(namespace, id);
+        await recovery.forget({ namespace, id });
+      });
       return { id };
     }),
     /** Rejects with objectErrors.unrestorable. */
@@ -92,7 +102,8 @@ export function objectWork(atOwner: AtOwner, parts: Parts) {
         try {
           await files?.restore(object);
           const from = bookmark ?? recovery.bookmarkOfTime(object, ms!);
-          return { ...(await recovery.restore(object, await recovery.momentOf(object, from))), from };
+          const at = await recovery.momentOf(object, from);
+          return { ...(await shipped(namespace, async () => recovery.restore(object, at))), from };
         } catch (error) {
           if (error instanceof UnrestorableError) throw objectErrors.unrestorable(error.message);
           throw error;
@@ -101,3 +112,10 @@ export function objectWork(atOwner: AtOwner, parts: Parts) {
     ),
   };
 }
+
+const forCallers = (owners: AtOwner): Pick<AtOwner, "work"> => ({
+  work(name, work) {
+    const ask = owners.work(name, work);
+    return async (details) => reached(ask(details), objectErrors.unreachable);
+  },
+});

@@ -10,7 +10,7 @@ import { scripts } from "../scripts/capability.ts";
 import { SourceMaps } from "../stack-traces/source-maps.ts";
 import { tails } from "../tail/capability.ts";
 import { bindings } from "../capability.ts";
-import { scriptHandlers, scriptOf } from "./edge-handler.ts";
+import { scriptHandlers, scriptOfRequest } from "./edge-handler.ts";
 import { Runtime } from "./runtime.ts";
 import { declaration } from "./declaration.ts";
 
@@ -28,7 +28,7 @@ export const scriptsForScripts = capability({
       phase: "snippets", // before snippets, which main runs, too
       ...services.toMain.when(
         (edgeRequest) =>
-          edgeRequest.via !== undefined && scriptOf(services.scriptRouter, edgeRequest) !== undefined,
+          edgeRequest.via !== undefined && scriptOfRequest(services.scriptRouter, edgeRequest) !== undefined,
       ),
     },
   ],

@@ -35,7 +35,7 @@ const rootOf = (edgeRequest: EdgeRequest): RunRoot => ({
 });
 
 /** The script that answers a request, if one does. */
-export const scriptOf = (
+export const scriptOfRequest = (
   router: ScriptRouter,
   { host, path, isTls, zone }: EdgeRequest,
 ): LiveScript | undefined =>
@@ -83,13 +83,13 @@ export function scriptHandlers(
   };
   return {
     handler(edgeRequest: EdgeHttpRequest) {
-      const live = scriptOf(router, edgeRequest);
+      const live = scriptOfRequest(router, edgeRequest);
       if (live === undefined) return false;
       const root = rootOf(edgeRequest);
       return handle(edgeRequest, live, root, runtime.answer(edgeRequest, live, root));
     },
     upgradeHandler(edgeRequest: EdgeUpgradeRequest) {
-      const live = scriptOf(router, edgeRequest);
+      const live = scriptOfRequest(router, edgeRequest);
       if (live === undefined) return false;
       const root = rootOf(edgeRequest);
       return handle(edgeRequest, live, root, runtime.answerUpgrade(edgeRequest, live, root));

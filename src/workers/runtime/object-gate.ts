@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Refusal } from "../../sandbox/errors.ts";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
+import type { NearCell } from "../../sandbox/near-cell.ts";
 import type { ObjectGrant, ObjectReference, ObjectRoute } from "../../sandbox/protocol.ts";
 import type { Span } from "../../platform/tracing/spans/span.ts";
 import type { BindingOf } from "../bindings.ts";
@@ -51,6 +52,8 @@ export interface ObjectGate {
   grant(call: ObjectCall, slot: number | undefined): Promise<ObjectGrant | undefined>;
   /** The hooks of the run that such a call has begun. */
   hooks(call: ObjectCall): Promise<RunHooks>;
+  /** The cell of the objects that a script calls, if the script may run there now. */
+  near?(context: RunContext): NearCell | undefined;
 }
 
 /** The call of an object by a run. */

@@ -1,7 +1,7 @@
 import { MalformedError, readObject } from "../../sandbox/gateway/cell-messages.ts";
 import type { Dispatch } from "./dispatch.ts";
 
-/** Parses the options of a dispatch (worker/dispatch.ts). They come from among the script's own code. */
+/** Parses the options of a dispatch (worker/dispatch.ts). Code of the script can have written them. */
 export function readDispatch(text: string): Dispatch {
   const { script, limits } = readObject(text, "the dispatch");
   if (typeof script !== "string") throw new MalformedError("Expected the name of a script to dispatch to.");

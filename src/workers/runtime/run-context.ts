@@ -1,3 +1,8 @@
+import type { Cells } from "../../sandbox/cells.ts";
+import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
+import type { Kind } from "../../sandbox/limits/admission.ts";
+import type { RunTrace } from "../tail/run-trace.ts";
+import type { Run } from "./run.ts";
 import type { Span } from "../../platform/tracing/spans/span.ts";
 import type { Caller } from "../binding.ts";
 import type { OutboundScript } from "./run-parts.ts";
@@ -59,3 +64,15 @@ export const spanFrom = (context: RunContext, traced: { span: Span | undefined }
           return traced.span;
         },
       };
+
+/** The common data of the attempts to run a script for one request. */
+export interface Runs {
+  readonly context: RunContext;
+  readonly request: CellRequest;
+  readonly kind: Kind;
+  readonly cells: Cells;
+  /** Undefined without a live log of the script. */
+  readonly trace: RunTrace | undefined;
+  /** The run of the latest attempt. */
+  last: Run | undefined;
+}

@@ -1,4 +1,4 @@
-import { answerHead } from "../../platform/util/raw-http.ts";
+import { responseHead } from "../../platform/util/raw-http.ts";
 import { errorHeaders, type ScriptError } from "../../sandbox/gateway/error-headers.ts";
 import type { BindingOf } from "../bindings.ts";
 
@@ -11,7 +11,7 @@ export interface OutboundScript {
 
 /** The answer to an upgrade that makes the script throw. */
 export const refusedUpgrade = (error: ScriptError): string =>
-  answerHead(403, "Forbidden", [...errorHeaders(error), "connection", "close", "content-length", "0"]);
+  responseHead(403, "Forbidden", [...errorHeaders(error), "connection", "close", "content-length", "0"]);
 
 /**
  * The name of an entrypoint in the script's entry module: `Entry` handles requests and events, `Rpc` method

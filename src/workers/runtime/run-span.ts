@@ -1,6 +1,6 @@
 import { CellError } from "../../sandbox/errors.ts";
 import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
-import { errorName, within, type Span } from "../../platform/tracing/spans/span.ts";
+import { errorName, inChildSpan, type Span } from "../../platform/tracing/spans/span.ts";
 import { withTrace } from "../../platform/tracing/spans/trace-headers.ts";
 import type { Caller } from "../binding.ts";
 import type { RunContext } from "./run-context.ts";
@@ -53,9 +53,9 @@ export const callTraced = async (
   call: (span: Span | undefined, caller: Caller) => Promise<void>,
 ): Promise<void> => {
   const name = parent === undefined ? "" : `binding ${type}.${(method ?? "get").toLowerCase()}`;
-  await within(parent, name, async (span) => call(span, caller), "client");
+  await inChildSpan(parent, name, async (span) => call(span, caller), "client");
 };
 
 /** Runs the answer to a fetch with `cf.image` within a span. */
 export const transformTraced = async ({ span }: RunContext, transform: () => Promise<void>): Promise<void> =>
-  within(span, "image.transform", transform);
+  inChildSpan(span, "image.transform", transform);

@@ -117,11 +117,13 @@ export class Run implements RunHooks {
     const binding = this.#binding(name);
     if (binding?.type !== "service") throw new Refusal(`The binding "${name}" is not a service`);
     const { context, entrypoint } = await this.#serviceTarget(binding);
+    // It may be in a cell of objects, where no customers may run.
+    const isCareful = this.#isCareful || this.#context.loaded.mayBeNear;
     const span = context.span && beginRun(below(context, this.#context), "script");
     return {
       script: this.#runtime.cellScript(context),
       entrypoint: entrypointName(entrypoint, "Rpc"),
-      hooks: new Run(this.#runtime, context),
+      hooks: new Run(this.#runtime, context, undefined, isCareful),
       ...(span?.isSampled === true && { ended: () => span.end() }),
     };
   }

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { answerWithAsset, type ScriptAssetRequest } from "../assets/answer-before-script.ts";
-import type { WaitingClient, Kind } from "../../sandbox/limits/admission.ts";
+import { respondWithAsset, type ScriptAssetRequest } from "../assets/asset-before-script.ts";
+import type { WaitingClient } from "../../sandbox/limits/admission.ts";
 import type { RunOptions } from "../../sandbox/cell.ts";
-import type { Cells } from "../../sandbox/cells.ts";
 import { CellError } from "../../sandbox/errors.ts";
 import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
+import type { NearCell } from "../../sandbox/near-cell.ts";
 import type { CellScript } from "../../sandbox/process/script.ts";
 import type { EdgeHttpRequest, EdgeUpgradeRequest } from "../../edge/request/handlers.ts";
 import { visitorHeaders } from "../../edge/http/headers.ts";
@@ -28,14 +28,21 @@ import { explained } from "./explained.ts";
 import { noObjects, type ObjectCaller, type ObjectGate } from "./object-gate.ts";
 import { Run } from "./run.ts";
 import { RunCounts } from "../../sandbox/run-counts.ts";
-import { contextOf, spanFrom, type RunContext, type RunLimits, type CallTarget } from "./run-context.ts";
+import {
+  contextOf,
+  spanFrom,
+  type RunContext,
+  type RunLimits,
+  type CallTarget,
+  type Runs,
+} from "./run-context.ts";
 import { entrypointName, type OutboundScript } from "./run-parts.ts";
 import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
 import { runTraced } from "./run-span.ts";
 import type { AnswerImageFetch, RuntimeOptions } from "./runtime-options.ts";
 import { ScriptCache, strictest, withCpuLimit, type LoadedScript } from "./script-cache.ts";
 
-const eventAnswerBytesMax = 1024 * 1024;
+const eventResponseBytesMax = 1024 * 1024;
 
 /** A version's code for a cell, with the hooks for its invocations. */
 export interface PreparedScript {
@@ -102,7 +109,7 @@ export class Runtime {
     const { request, response, ray, host, path } = edgeRequest;
     const context = contextOf(await this.#load(live), root);
     const asset: ScriptAssetRequest = { request, response, host, path, headers: ["cf-ray", ray] };
-    if (await answerWithAsset(this.#options.assets, context.loaded.script, asset)) return;
+    if (await respondWithAsset(this.#options.assets, context.loaded.script, asset)) return;
     await this.#run(
       context,
       visitorRequest(edgeRequest, bodyOf(request, this.#options.limits.bodyBytesMax)),
@@ -138,7 +145,7 @@ export class Runtime {
     span?: Span,
   ): Promise<unknown> {
     const context = { ...contextOf(await this.#load(live, owner), withoutVisitor()), span };
-    const response = new CollectedResponse(eventAnswerBytesMax);
+    const response = new CollectedResponse(eventResponseBytesMax);
     const { Readable } = await import("node:stream");
     const { eventMs } = this.#options.limits;
     const timer = setTimeout(() => response.destroy(), eventMs);
@@ -176,7 +183,7 @@ export class Runtime {
     };
     if (
       target.entrypoint === undefined &&
-      (await answerWithAsset(this.#options.assets, target.context.loaded.script, asset))
+      (await respondWithAsset(this.#options.assets, target.context.loaded.script, asset))
     )
       return;
     await this.#run(
@@ -390,6 +397,10 @@ export class Runtime {
     const isCareful = group !== undefined && cells.isQuarantined(group.owner);
     const hooks = (): RunHooks => (runs.last = new Run(this, context, runs.trace, isCareful));
     const script = this.cellScript(context);
+    // WebSockets stay away, because they would last longer than a cell of objects. Live logs show each call.
+    const mayBeNear = kind === "request" && !("socket" in answer) && runs.trace === undefined;
+    const near = (): NearCell | undefined => (mayBeNear ? this.objects.near?.(context) : undefined);
+    if (context.loaded.mayBeNear) return { script, request, answer, hooks, kind, near };
     if (group === undefined || isCareful) return { script, request, answer, hooks, kind };
     const generation = `${this.#options.generation()} ${context.limits.subRequests}`;
     return {
@@ -404,16 +415,4 @@ export class Runtime {
       kind,
     };
   }
-}
-
-/** The common data of the attempts to run a script for one request. */
-interface Runs {
-  readonly context: RunContext;
-  readonly request: CellRequest;
-  readonly kind: Kind;
-  readonly cells: Cells;
-  /** Undefined without a live log of the script. */
-  readonly trace: RunTrace | undefined;
-  /** The run of the latest attempt. */
-  last: Run | undefined;
 }

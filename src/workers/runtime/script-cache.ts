@@ -5,6 +5,7 @@ import { ownerInCells, type RuntimeScript } from "../scripts/runtime-script.ts";
 import { LoadingCache } from "../../platform/util/loading-cache.ts";
 import type { Caller } from "../binding.ts";
 import type { BindingRegistry } from "../binding-registry.ts";
+import type { BindingTypeName } from "../bindings.ts";
 import { madeBindings, plainEnv } from "../binding-environment.ts";
 import type { RunLimits } from "./run-context.ts";
 import type { RuntimeLimits } from "./runtime-options.ts";
@@ -21,6 +22,8 @@ export interface LoadedScript {
    * run as well. The script and its customers have one owner. The CPU limit is the smallest one of all dispatches so far.
    */
   group: CellScript | undefined;
+  /** Whether it may run in the cell of its objects: it calls objects, belongs to its account, and does not dispatch. */
+  mayBeNear: boolean;
   /** Hooks for work after the answer, for runs that have made no request yet; by number of subrequests. */
   late: Map<number, () => RunHooks>;
 }
@@ -75,13 +78,15 @@ export class ScriptCache {
       cpuMs: limits.cpuMs,
       memoryBytes: this.#limits.memoryBytes,
     };
-    const dispatches = script.bindings.some(({ type }) => type === "dispatch_namespace");
+    const has = (wanted: BindingTypeName): boolean => script.bindings.some(({ type }) => type === wanted);
+    const dispatches = has("dispatch_namespace");
     return {
       script,
       caller: { accountId, scriptId, scriptName, versionId },
       limits,
       cell,
       group: dispatches ? { ...cell, owner: `${cell.owner} and those it dispatches to` } : undefined,
+      mayBeNear: !dispatches && script.namespace === undefined && has("durable_object_namespace"),
       late: new Map(),
     };
   }

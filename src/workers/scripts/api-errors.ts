@@ -14,6 +14,7 @@ export const scriptErrorCodes: ErrorCodes<typeof scriptErrors> & ErrorCodes<type
   "objects.migrationInVersion": [400, 10211],
   "objects.exports": [400, 100402],
   "objects.unavailable": [400, 10021],
+  "objects.unreachable": [503, 10512],
   "objects.namespaceNotFound": [404, 10066],
   "objects.objectNotFound": [404, 10066],
   "objects.query": [400, 10021],

@@ -57,10 +57,15 @@ export interface LiveScript {
   versionId: string;
 }
 
+const ownerPrefix = "script ";
+
 /** A script's owner in cells. It has the id, so that a script does not inherit the quarantine of a deleted one. */
 export const ownerInCells = (
   script: Pick<RuntimeScript, "accountId" | "namespace" | "name" | "scriptId">,
-): string => `script ${script.accountId}/${script.namespace ?? ""}/${script.name} ${script.scriptId}`;
+): string => `${ownerPrefix}${script.accountId}/${script.namespace ?? ""}/${script.name} ${script.scriptId}`;
+
+/** The id of the account of an owner in cells. */
+export const accountOfOwner = (owner: string): string => owner.slice(ownerPrefix.length, owner.indexOf("/"));
 
 /** The id of the script of an owner in cells. */
 export const scriptOfOwner = (owner: string): string => owner.slice(owner.lastIndexOf(" ") + 1);

@@ -188,6 +188,30 @@ describeStorage("scripts", (open) => {
     await expect(versions.revise(owner, "a", author, () => ({ tags: [] }))).rejects.toThrow("not deployed");
   });
 
+  it("take new code after a rollback, with the settings of the version that runs", async () => {
+    const { owner, put, versions, deployments } = await platform(await open());
+    const text = (value: string) => ({
+      bindings: [{ type: "plain_text" as const, name: "P", text: value }],
+    });
+    const first = await put("a", text("first"));
+    const second = await put("a", text("second"));
+    const deploy = async (...shares: [versionId: string, percentage: number][]) =>
+      deployments.create(
+        owner,
+        "a",
+        shares.map(([versionId, percentage]) => ({ versionId, percentage })),
+        author,
+        {},
+      );
+    await deploy([first.version.id, 100]);
+    const replace = async () => versions.revise(owner, "a", author, () => ({ code: code("third") }), "live");
+    const { script, version } = await replace();
+    expect([version.number, version.content.bindings]).toMatchObject([3, [{ name: "P", text: "first" }]]);
+    expect(script.live).toEqual([{ versionId: version.id, percentage: 100 }]);
+    await deploy([second.version.id, 50], [version.id, 50]);
+    await expect(replace()).rejects.toThrow("not deployed");
+  });
+
   it("inherit bindings, keep secrets, and lose no concurrent change", async () => {
     const { owner, put, versions } = await platform(await open());
     await put("a", { bindings: [{ type: "secret_text", name: "S", text: "s" }] });

@@ -50,7 +50,7 @@ export class Scripts {
     this.#sealer = sealer;
     this.#reads = new FreshReads(
       () => store.loadAll(storage.read),
-      (scripts) => this.#place(scripts),
+      (scripts) => this.#replaceAll(scripts),
     );
     storage.onChange(async (changes) => {
       const ids = new Set(changes.flatMap(({ kind, id }) => (kind === "script" ? [id] : [])));
@@ -64,7 +64,7 @@ export class Scripts {
     await this.#reads.load();
   }
 
-  #place(scripts: readonly Script[]): void {
+  #replaceAll(scripts: readonly Script[]): void {
     const ids = new Set(scripts.map(({ id }) => id));
     for (const id of this.#byId.keys()) if (!ids.has(id)) this.#set(id, undefined);
     for (const script of scripts) this.#set(script.id, script);

@@ -29,32 +29,33 @@ const InputSchema = z.strictObject({ filters: FiltersSchema.default([]) });
 type AnyCall = Call<unknown, unknown, Services>;
 
 /** The objects that can be tailed: a script, a customer's script, or everything of an account. */
-const places: readonly { id: string; path: string; of: string; scope: (call: AnyCall) => TailScope }[] = [
-  {
-    id: "script_tail",
-    path: "/accounts/{account_id}/workers/scripts/{script_name}/tails",
-    of: "a script",
-    scope: ({ account, params, services }) => ({
-      accountId: account.id,
-      scriptId: services.scripts.get({ accountId: account.id }, params["script_name"]!).id,
-    }),
-  },
-  {
-    id: "dispatch_script_tail",
-    path: "/accounts/{account_id}/edge/dispatch/namespaces/{namespace_name}/scripts/{script_name}/tails",
-    of: "a customer's script",
-    scope({ account, params, services }) {
-      const owner = ownerOf(services.namespaces.get(account.id, params["namespace_name"]!));
-      return { accountId: account.id, scriptId: services.scripts.get(owner, params["script_name"]!).id };
+const tailTargets: readonly { id: string; path: string; of: string; scope: (call: AnyCall) => TailScope }[] =
+  [
+    {
+      id: "script_tail",
+      path: "/accounts/{account_id}/workers/scripts/{script_name}/tails",
+      of: "a script",
+      scope: ({ account, params, services }) => ({
+        accountId: account.id,
+        scriptId: services.scripts.get({ accountId: account.id }, params["script_name"]!).id,
+      }),
     },
-  },
-  {
-    id: "account_tail",
-    path: "/accounts/{account_id}/workers/tails",
-    of: "all scripts of an account, and of its customers",
-    scope: ({ account }) => ({ accountId: account.id, scriptId: undefined }),
-  },
-];
+    {
+      id: "dispatch_script_tail",
+      path: "/accounts/{account_id}/edge/dispatch/namespaces/{namespace_name}/scripts/{script_name}/tails",
+      of: "a customer's script",
+      scope({ account, params, services }) {
+        const owner = ownerOf(services.namespaces.get(account.id, params["namespace_name"]!));
+        return { accountId: account.id, scriptId: services.scripts.get(owner, params["script_name"]!).id };
+      },
+    },
+    {
+      id: "account_tail",
+      path: "/accounts/{account_id}/workers/tails",
+      of: "all scripts of an account, and of its customers",
+      scope: ({ account }) => ({ accountId: account.id, scriptId: undefined }),
+    },
+  ];
 
 /** Required of the creator of a tail for as long as the tail is open. */
 export const tailPermission = "workers_tail:read";
@@ -65,10 +66,11 @@ const shown = ({ id, expiresOn }: Tail): z.input<typeof TailSchema> => ({
   expires_at: isoTime(expiresOn),
 });
 
-export const tailOperations = places.flatMap(({ id, path, of, scope }) => [
+export const tailOperations = tailTargets.flatMap(({ id, path, of, scope }) => [
   operation({
     id: `${id}_create`,
     audit: "ahead",
+    isView: true,
     method: "POST",
     path,
     summary: `Watch ${of}: creates a WebSocket (trace-v1) that sends an event for each run`,
@@ -99,6 +101,7 @@ export const tailOperations = places.flatMap(({ id, path, of, scope }) => [
   operation({
     id: `${id}_delete`,
     audit: "ahead",
+    isView: true,
     method: "DELETE",
     path: `${path}/{tail_id}`,
     summary: `Stop watching ${of}`,

@@ -29,7 +29,7 @@ export const tails = capability({
       return actor?.can(tailPermission, { accountId }) === true;
     });
     needed.scripts.onGone((scriptId) => created.endScope(scriptId));
-    joinTails(created, needed.processNotes, needed.own);
+    joinTails(created, needed.messageBus, needed.own);
     return { tails: created };
   },
   operations: tailOperations,

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { bounded } from "./bounded.ts";
 import type { Tails, Watcher } from "./tails.ts";
-import { TellingSocket } from "./web-socket.ts";
+import { SendOnlyWebSocket } from "./web-socket.ts";
 import { endWith } from "../../platform/util/raw-http.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
@@ -36,11 +36,14 @@ async function accept(tails: Tails, request: IncomingMessage, socket: Duplex, he
     refuse(socket, "404 Not Found");
   else if (!asked.includes(protocol)) refuse(socket, "400 Bad Request");
   else {
-    const connection = new TellingSocket(request, socket, head, protocol, () => {
-      if (tail.watcher === watcher) tails.end(tail).catch(() => {});
-    });
-    const watcher = watcherOf(connection);
-    await tails.connect(tail, watcher);
+    const open = (): Watcher => {
+      const connection = new SendOnlyWebSocket(request, socket, head, protocol, () => {
+        if (tail.watcher === watcher) tails.end(tail).catch(() => {});
+      });
+      const watcher = watcherOf(connection);
+      return watcher;
+    };
+    if (!(await tails.connect(tail, open))) refuse(socket, "404 Not Found");
   }
 }
 
@@ -48,10 +51,10 @@ function refuse(socket: Duplex, status: string): void {
   endWith(socket, `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }
 
-const watcherOf = (connection: TellingSocket): Watcher => ({
-  tell: bounded(
+const watcherOf = (connection: SendOnlyWebSocket): Watcher => ({
+  send: bounded(
     () => connection.waitingBytes <= waitingBytesMax,
-    (text) => connection.tell(text),
+    (text) => connection.send(text),
   ),
   end: () => connection.close(1000, "the tail has ended"),
 });

@@ -6,7 +6,7 @@ import { Turns } from "../../platform/util/turns.ts";
 import { bounded } from "./bounded.ts";
 import type { TailEvent } from "./event.ts";
 import * as store from "./store.ts";
-import type { KnownTail, Tails, Watcher } from "./tails.ts";
+import type { TailRecord, Tails, Watcher } from "./tails.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
 const tickMs = 250;
@@ -18,8 +18,8 @@ const waitingLengthMax = 4 * 1024 * 1024;
 const atOnceMax = 100;
 
 /**
- * Tails over several nodes with one database: a table tells each node which scripts are watched, and carries
- * its events to the watcher's node.
+ * Tails over several nodes with one database: a table has the scripts that are watched, and carries
+ * their events to the node of the watcher.
  */
 export class TailRelay {
   readonly #storage: Storage;
@@ -28,7 +28,7 @@ export class TailRelay {
   readonly #node = newId();
   readonly #waiting: { tailId: string; event: string }[] = [];
   #waitingLength = 0;
-  /** Keeps concurrent reads in order. */
+  /** Each read of the table and its use are one turn, so that no older read undoes what a newer one has found. */
   readonly #reading = new Turns();
   #timer: NodeJS.Timeout | undefined;
   #isBusy = false;
@@ -46,14 +46,20 @@ export class TailRelay {
     );
     tails.link({
       made: async (tail) => this.#write(tail, async (trx) => store.insert(trx, tail, this.#node, Date.now())),
-      connected: async (tail) =>
-        this.#write(tail, async (trx) => store.claim(trx, tail.id, this.#node, Date.now())),
+      connected: async (tail, take) => {
+        await this.#write(tail, async (trx) => store.claim(trx, tail.id, this.#node, Date.now()));
+        await this.#reading.take(async () => {
+          const claimed = await store.find(this.#storage.read, tail.id);
+          if (claimed?.holder === this.#node) take();
+        });
+      },
       ended: async (tail, isForAll) =>
         this.#write(tail, async (trx) => store.remove(trx, [tail.id], isForAll ? undefined : this.#node)),
-      seek: async (id) => {
-        const tail = await store.find(this.#storage.read, id);
-        if (tail !== undefined && tail.seenOn > Date.now() - silenceMs) this.#adopt(tail);
-      },
+      seek: async (id) =>
+        this.#reading.take(async () => {
+          const tail = await store.find(this.#storage.read, id);
+          if (tail !== undefined && tail.seenOn > Date.now() - silenceMs) this.#adopt(tail);
+        }),
     });
   }
 
@@ -69,7 +75,7 @@ export class TailRelay {
     clearInterval(this.#timer);
   }
 
-  async #write(tail: KnownTail, work: Parameters<Storage["write"]>[0]): Promise<void> {
+  async #write(tail: TailRecord, work: Parameters<Storage["write"]>[0]): Promise<void> {
     await this.#storage.write(async (trx, changed) => {
       await work(trx, changed);
       changed({ kind: "tail", id: tail.id, parentId: tail.accountId });
@@ -101,15 +107,15 @@ export class TailRelay {
       this.#tails.adopt(tail, tail.isConnected ? this.#writer(tail) : undefined);
   }
 
-  #writer({ id }: KnownTail): Watcher {
-    const tell = bounded(
+  #writer({ id }: TailRecord): Watcher {
+    const send = bounded(
       () => this.#waitingLength < waitingLengthMax,
       (event) => {
         this.#waiting.push({ tailId: id, event });
         this.#waitingLength += event.length;
       },
     );
-    return { tell, end() {} };
+    return { send, end() {} };
   }
 
   async #tick(): Promise<void> {
@@ -138,6 +144,6 @@ export class TailRelay {
     const ids = held.map(({ id }) => id);
     const events = await this.#storage.write(async (trx) => store.takeEvents(trx, ids, atOnceMax));
     for (const { tailId, event } of events)
-      held.find(({ id }) => id === tailId)?.watcher?.tell(JSON.parse(event) as TailEvent);
+      held.find(({ id }) => id === tailId)?.watcher?.send(JSON.parse(event) as TailEvent);
   }
 }

@@ -33,7 +33,7 @@ export class RunTrace {
   #collected: Collected | undefined;
   #ended: { outcome: Outcome; exceptions: TailException[]; wallTime: number } | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #isTold = false;
+  #isDelivered = false;
   #isCollecting = false;
 
   constructor(watched: Watched, shown: ShowStacks, start: RunStart) {
@@ -72,7 +72,7 @@ export class RunTrace {
   /** Receives the logs from the script's isolate. */
   async collect(request: IncomingMessage, response: ServerResponse): Promise<void> {
     // The wrapper sends logs once; anything more would only take memory.
-    if (this.#isCollecting || this.#isTold) {
+    if (this.#isCollecting || this.#isDelivered) {
       request.resume();
       response.writeHead(204).end();
       return;
@@ -81,7 +81,7 @@ export class RunTrace {
     const collected = await collectedIn(request);
     response.writeHead(204).end();
     this.#collected = await withShownStacks(collected, this.#shown);
-    this.#tellWhenWhole();
+    this.#deliverWhenWhole();
   }
 
   /** `isGone`: no logs can arrive any more. */
@@ -89,21 +89,21 @@ export class RunTrace {
     const exceptions = thrown === undefined ? [] : [{ ...thrown, timestamp: clock.now() }];
     this.#ended = { outcome, exceptions, wallTime: Math.round(performance.now() - this.#startedAt) };
     if (isGone) this.#collected ??= nothing;
-    else this.#timer = setTimeout(() => this.#tell(), collectMs).unref();
-    this.#tellWhenWhole();
+    else this.#timer = setTimeout(() => this.#deliver(), collectMs).unref();
+    this.#deliverWhenWhole();
   }
 
-  #tellWhenWhole(): void {
-    if (this.#ended !== undefined && this.#collected !== undefined) this.#tell();
+  #deliverWhenWhole(): void {
+    if (this.#ended !== undefined && this.#collected !== undefined) this.#deliver();
   }
 
-  #tell(): void {
-    if (this.#isTold) return;
-    this.#isTold = true;
+  #deliver(): void {
+    if (this.#isDelivered) return;
+    this.#isDelivered = true;
     clearTimeout(this.#timer);
     const { outcome, exceptions, wallTime } = this.#ended!;
     const { logs, truncated, exceptions: later } = this.#collected ?? nothing;
-    this.#watched.tell({
+    this.#watched.deliver({
       ...this.#start,
       outcome: outcome === "ok" && later.length > 0 ? "exception" : outcome,
       logs,

@@ -2,10 +2,10 @@ import type { Selectable } from "kysely";
 import type { TailsTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { Filter } from "./filter.ts";
-import type { KnownTail } from "./tails.ts";
+import type { TailRecord } from "./tails.ts";
 
 /** A tail as stored for all nodes. */
-export interface SharedTail extends KnownTail {
+export interface SharedTail extends TailRecord {
   /** The node that has the watcher, or expects it. */
   holder: string;
   isConnected: boolean;
@@ -35,7 +35,7 @@ export async function find(read: Read, id: string): Promise<SharedTail | undefin
   return row && toTail(row);
 }
 
-export async function insert(trx: Write, tail: KnownTail, holder: string, now: number): Promise<void> {
+export async function insert(trx: Write, tail: TailRecord, holder: string, now: number): Promise<void> {
   await trx
     .insertInto("tails")
     .values({

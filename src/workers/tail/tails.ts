@@ -13,7 +13,7 @@ export interface TailScope {
   scriptId: string | undefined;
 }
 
-export interface KnownTail extends TailScope {
+export interface TailRecord extends TailScope {
   id: string;
   filters: readonly Filter[];
   expiresOn: number;
@@ -22,7 +22,7 @@ export interface KnownTail extends TailScope {
   creator: CallerId;
 }
 
-export interface Tail extends KnownTail {
+export interface Tail extends TailRecord {
   /** Set once a watcher has connected. */
   watcher: Watcher | undefined;
   /** Whether another node has the watcher, or expects it. */
@@ -31,29 +31,30 @@ export interface Tail extends KnownTail {
 
 /** Connections to other nodes; absent on a single node. */
 export interface TailLinks {
-  made(tail: KnownTail): Promise<void>;
-  connected(tail: KnownTail): Promise<void>;
+  made(tail: TailRecord): Promise<void>;
+  /** Calls `take` once all nodes can know that the watcher is here. Not if the tail has ended meanwhile. */
+  connected(tail: TailRecord, take: () => void): Promise<void>;
   /** `isForAll`: also if another node has the tail. */
-  ended(tail: KnownTail, isForAll: boolean): Promise<void>;
+  ended(tail: TailRecord, isForAll: boolean): Promise<void>;
   /** Reads a tail that another node may have created. */
   seek(id: string): Promise<void>;
 }
 
 export interface Watcher {
-  tell(event: TailEvent): void;
+  send(event: TailEvent): void;
   /** Called when the tail has ended. */
   end(): void;
 }
 
 /** A watched run, and the tails that may want it. */
 export interface Watched {
-  tell(event: TailEvent): void;
+  deliver(event: TailEvent): void;
 }
 
 /** A consumer of accounts' runs besides tails, such as Logpush. */
-export interface RunReader {
+export interface RunConsumer {
   wants(accountId: string): boolean;
-  take(accountId: string, event: TailEvent): void;
+  consume(accountId: string, event: TailEvent): void;
 }
 
 const lifetimeMs = 6 * 60 * 60 * 1000;
@@ -68,13 +69,13 @@ export class Tails {
   /** Increases with each new tail. */
   revision = 0;
   #links: TailLinks | undefined;
-  #reader: RunReader | undefined;
-  readonly #isAllowed: (tail: KnownTail) => Promise<boolean>;
+  #consumer: RunConsumer | undefined;
+  readonly #isAllowed: (tail: TailRecord) => Promise<boolean>;
   /** Called when tails are added or removed. */
   #changed: () => Promise<void> = async () => {};
 
   /** `isAllowed` says whether the creator of a tail may still watch its scope. */
-  constructor(isAllowed: (tail: KnownTail) => Promise<boolean>) {
+  constructor(isAllowed: (tail: TailRecord) => Promise<boolean>) {
     this.#isAllowed = isAllowed;
   }
 
@@ -82,9 +83,9 @@ export class Tails {
     this.#links = links;
   }
 
-  /** Sets the reader of runs, which replaces the previous one. */
-  read(reader: RunReader | undefined): void {
-    this.#reader = reader;
+  /** Sets the consumer of runs, which replaces the previous one. */
+  setConsumer(consumer: RunConsumer | undefined): void {
+    this.#consumer = consumer;
     this.revision++;
   }
 
@@ -94,8 +95,8 @@ export class Tails {
   }
 
   /** Sends an event of another process's run to a tail's watcher. */
-  tell(id: string, event: TailEvent): void {
-    this.#byId.get(id)?.watcher?.tell(event);
+  deliver(id: string, event: TailEvent): void {
+    this.#byId.get(id)?.watcher?.send(event);
   }
 
   /** The secret is returned only here. */
@@ -124,7 +125,7 @@ export class Tails {
   }
 
   /** Adds a tail of another node. */
-  adopt(known: KnownTail, watcher: Watcher | undefined): void {
+  adopt(known: TailRecord, watcher: Watcher | undefined): void {
     const tail = this.#byId.get(known.id);
     if (tail === undefined) {
       this.#add({ ...known, watcher, isForeign: true });
@@ -173,11 +174,19 @@ export class Tails {
       if (!tail.isForeign && !(await this.#isAllowed(tail))) await this.end(tail);
   }
 
-  async connect(tail: Tail, watcher: Watcher): Promise<void> {
-    tail.watcher?.end();
-    Object.assign(tail, { watcher, isForeign: false });
-    this.#endAfter(tail, tail.expiresOn - clock.now());
-    await this.#links?.connected(tail);
+  /** Opens a tail's watcher once this node has the tail. Returns false if the tail has ended meanwhile. */
+  async connect(tail: Tail, open: () => Watcher): Promise<boolean> {
+    let isOpen = false;
+    const take = (): void => {
+      if (this.#byId.get(tail.id) !== tail) return;
+      tail.watcher?.end();
+      Object.assign(tail, { watcher: open(), isForeign: false });
+      this.#endAfter(tail, tail.expiresOn - clock.now());
+      isOpen = true;
+    };
+    if (this.#links === undefined) take();
+    else await this.#links.connected(tail, take);
+    return isOpen;
   }
 
   /** Ends a tail whose watcher has left or never connected. */
@@ -192,7 +201,7 @@ export class Tails {
     for (const tail of [...(this.#byScope.get(scopeId) ?? [])]) this.end(tail).catch(() => {});
   }
 
-  /** Removes a tail without telling other nodes. */
+  /** Removes a tail without notifying other nodes. */
   drop(id: string): void {
     const tail = this.#byId.get(id);
     if (tail === undefined) return;
@@ -214,7 +223,7 @@ export class Tails {
 
   isWatched({ accountId, scriptId }: { accountId: string; scriptId: string }): boolean {
     const isTailed = this.#byScope.size > 0 && (this.#byScope.has(scriptId) || this.#byScope.has(accountId));
-    return isTailed || this.#reader?.wants(accountId) === true;
+    return isTailed || this.#consumer?.wants(accountId) === true;
   }
 
   /** The watchers and the reader of a run; undefined if no tail can match the run and no reader wants it. */
@@ -225,12 +234,12 @@ export class Tails {
     const wanted = [...(this.#byScope.get(scriptId) ?? []), ...(this.#byScope.get(accountId) ?? [])].filter(
       ({ filters, watcher }) => watcher !== undefined && wantsRun(filters, run),
     );
-    const reader = this.#reader?.wants(accountId) === true ? this.#reader : undefined;
-    if (wanted.length === 0 && reader === undefined) return undefined;
+    const consumer = this.#consumer?.wants(accountId) === true ? this.#consumer : undefined;
+    if (wanted.length === 0 && consumer === undefined) return undefined;
     return {
-      tell(event) {
-        for (const { filters, watcher } of wanted) if (wantsEvent(filters, event)) watcher?.tell(event);
-        reader?.take(accountId, event);
+      deliver(event) {
+        for (const { filters, watcher } of wanted) if (wantsEvent(filters, event)) watcher?.send(event);
+        consumer?.consume(accountId, event);
       },
     };
   }

@@ -15,7 +15,7 @@ const closeGraceMs = 1000;
  * The server's end of a WebSocket (RFC 6455) that only sends; it reads control frames only. Frames from the
  * client may be unmasked, because the command line tool sends such, which libraries refuse.
  */
-export class TellingSocket {
+export class SendOnlyWebSocket {
   readonly #socket: Duplex;
   readonly #onClose: () => void;
   readonly #ping: NodeJS.Timeout;
@@ -33,11 +33,15 @@ export class TellingSocket {
     );
     socket.on("data", (chunk: Buffer) => this.#read(chunk));
     socket.on("error", () => socket.destroy());
-    socket.once("close", () => {
+    const closed = (): void => {
       clearInterval(this.#ping);
       this.#onClose();
-    });
-    socket.once("end", () => socket.end());
+    };
+    // The client may have left before this.
+    if (socket.closed) setImmediate(closed);
+    else socket.once("close", closed);
+    if (socket.readableEnded) socket.end();
+    else socket.once("end", () => socket.end());
     this.#ping = setInterval(() => this.#keepAlive(), pingEveryMs);
     this.#ping.unref();
     if (head.length > 0) this.#read(head);
@@ -48,7 +52,7 @@ export class TellingSocket {
     return this.#socket.writableLength;
   }
 
-  tell(text: string): void {
+  send(text: string): void {
     if (!this.#isClosing) this.#write(opcodes.text, Buffer.from(text));
   }
 

@@ -55,7 +55,7 @@ export async function attackAnswers(folder: string, count: number, next: Random)
     const response = new CollectedResponse(1e6);
     const request = { method: "GET", path: "/", headers: ["host", "site.example"], body: null };
     const timer = setTimeout(() => response.destroy(), timeoutMs);
-    const visited = { controller: undefined };
+    const visited = { controller: undefined, hasAnswer: false };
     try {
       const sink = {
         response: response as unknown as ServerResponse,

@@ -2,7 +2,7 @@ import { createServer as createHttpServer } from "node:http";
 import { finished } from "node:stream/promises";
 import { join } from "node:path";
 import { WebSocketServer, type WebSocket } from "ws";
-import { Channel, ChannelError } from "../../../src/sandbox/gateway/channel.ts";
+import { SnippetChannel, ChannelError } from "../../../src/sandbox/gateway/channel.ts";
 import { CollectedResponse } from "../../../src/workers/runtime/collected-response.ts";
 import { type Random, oneOf, texts, value } from "./random.ts";
 import { type Row, beside, answering } from "./beside.ts";
@@ -30,7 +30,7 @@ export async function speaking(
 export const visit = { method: "GET", url: "https://site.example/", headers: [], cf: "{}" };
 
 /** Resolves with the outcome of a run. */
-export async function visitOver(channel: Channel): Promise<string> {
+export async function visitOver(channel: SnippetChannel): Promise<string> {
   const response = new CollectedResponse(1e6);
   try {
     const thrown = await channel.run(visit, { response, headers: (raw) => [...raw] }, answering("origin"));
@@ -105,8 +105,8 @@ export async function attackChannel(folder: string, count: number, next: Random)
       }
     });
   });
-  const open = async (path: string): Promise<Channel> =>
-    (await Channel.open(path, "s", "channel", "secret", () => {})) as Channel;
+  const open = async (path: string): Promise<SnippetChannel> =>
+    (await SnippetChannel.open(path, "s", "channel", "secret", () => {})) as SnippetChannel;
   const innocent = await open(honest);
   const row = await beside(
     "channel of a snippet",

@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { Doors } from "../../../src/sandbox/gateway/doors.ts";
+import { RpcTunnels } from "../../../src/sandbox/gateway/rpc-tunnels.ts";
 import { GatewayServer } from "../../../src/sandbox/gateway/gateway-server.ts";
 import { Traffic } from "../../../src/sandbox/limits/traffic.ts";
 import { type Random, oneOf, texts, value } from "./random.ts";
@@ -15,7 +15,10 @@ export async function attackGateway(
   hasSecret: boolean,
 ): Promise<Row> {
   const path = join(folder, `gateway-${hasSecret}.sock`);
-  const gateway = new GatewayServer("the-secret", new Traffic(), () => {}, { doors: new Doors(), slot: 0 });
+  const gateway = new GatewayServer("the-secret", new Traffic(), () => {}, {
+    tunnels: new RpcTunnels(),
+    slot: 0,
+  });
   await gateway.listen(path);
   gateway.begin("innocent", answering("innocent"));
   gateway.begin("own", answering("own"));

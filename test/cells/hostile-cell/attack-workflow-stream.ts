@@ -42,15 +42,15 @@ export async function attackWorkflowStream(folder: string, count: number, next: 
   const own = new Set([1, 2, 3]);
   let foreign = 0;
   const { calls } = harness.engine;
-  const heard = <T>(invocation: number, work: () => T): T => {
+  const counted = <T>(invocation: number, work: () => T): T => {
     if (!own.has(invocation)) foreign++;
     return work();
   };
   const listener = {
     call: (invocation: number, call: number, text: string) =>
-      heard(invocation, () => calls.call(invocation, call, text)),
-    note: (invocation: number, text: string) => heard(invocation, () => calls.note(invocation, text)),
-    ended: (invocation: number, ending: never) => heard(invocation, () => calls.ended(invocation, ending)),
+      counted(invocation, () => calls.call(invocation, call, text)),
+    note: (invocation: number, text: string) => counted(invocation, () => calls.note(invocation, text)),
+    ended: (invocation: number, ending: never) => counted(invocation, () => calls.ended(invocation, ending)),
     lost: () => {},
   };
   let n = 0;
@@ -79,7 +79,7 @@ export async function attackWorkflowStream(folder: string, count: number, next: 
           };
         });
         const stream = await WorkflowStream.open(fake, () => listener, {
-          ended: (invocation) => heard(invocation, () => {}),
+          ended: (invocation) => counted(invocation, () => {}),
           lost: () => {},
           fault: (error) => {
             throw error as Error;

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { temporaryFolder } from "../../helpers/process.ts";
 import { ownerToken, startTestServer, type TestServer } from "../../helpers/server.ts";
-import { visit } from "../../helpers/visit.ts";
+import { requestEdge } from "../../helpers/edge-request.ts";
 import { describePrograms } from "./describe.ts";
 import { npm } from "./packages.ts";
 
@@ -62,7 +62,7 @@ describePrograms("alchemy", [npm("alchemy@0.94.0")], (packageFolder) => {
     return (await promisify(execFile)(process.execPath, args, { env, cwd: folder, timeout: 120_000 })).stdout;
   };
   const answer = async (): Promise<unknown> =>
-    JSON.parse((await visit(server.ready.edge, "alchemy.selvedge.workers.localhost", "/")).body);
+    JSON.parse((await requestEdge(server.ready.edge, "alchemy.selvedge.workers.localhost", "/")).body);
 
   it("creates, finds unchanged, changes and deletes a zone, records, values, a queue and a script", async () => {
     await run("up", "one");

@@ -51,5 +51,5 @@ describeProgram("certbot with its DNS plugin", packages, (packageFolder) => {
     const certificate = new X509Certificate(readFileSync(join(folder, "config/live", domain, "cert.pem")));
     expect(certificate.subjectAltName?.split(", ").toSorted()).toEqual([`DNS:*.${domain}`, `DNS:${domain}`]);
     expect((await server.client.dns.records.list({ zone_id: zoneId })).result).toEqual([]);
-  }, 180_000);
+  });
 });

@@ -37,7 +37,7 @@ export async function startMariaDb(installed: string, folder: string, pair: Pair
   const listening = ["--bind-address=127.0.0.1", `--port=${port}`, "--skip-name-resolve"];
   const files = [`--socket=${folder}/mariadb.sock`, `--ssl-cert=${cert}`, `--ssl-key=${key}`];
   const child = start(installed, program, [...options, ...listening, ...files, "--max-allowed-packet=16M"]);
-  await said(child, "ready for connections");
+  await untilPrinted(child, "ready for connections");
   return { port, stop: async () => stop(child) };
 }
 
@@ -52,7 +52,7 @@ export async function startRedis(installed: string, folder: string, pair?: Pair)
   const args = [...ports, ...(files === undefined ? [] : ["--tls-auth-clients", "no"])];
   const only = ["--bind", "127.0.0.1", "--save", "", "--dir", folder, "--requirepass", "selvedge"];
   const child = start(installed, join(installed, "usr/bin/redis-server"), [...args, ...only]);
-  await said(child, "Ready to accept connections");
+  await untilPrinted(child, "Ready to accept connections");
   return { port, stop: async () => stop(child) };
 }
 
@@ -79,7 +79,7 @@ function start(installed: string, program: string, args: readonly string[], inpu
 }
 
 /** Resolves once the server has printed this text. Rejects if it exits before. */
-async function said({ child, output }: Started, text: string): Promise<void> {
+async function untilPrinted({ child, output }: Started, text: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const look = (): void => {
       if (output.text.includes(text)) resolve();

@@ -108,15 +108,15 @@ const redisTasks = (call: string): string => `const tasks = {
   },
   async published(client, url, isSecure) {
     const other = await connect(url, isSecure);
-    const heard = ${
+    const received = ${
       call === "many"
         ? `new Promise((resolve) => other.on("message", (channel, text) => resolve([channel, text])));
     await other.subscribe("channel");`
-        : `new Promise((resolve) => { globalThis.hear = (text, channel) => resolve([channel, text]); });
-    await other.subscribe("channel", globalThis.hear);`
+        : `new Promise((resolve) => { globalThis.receive = (text, channel) => resolve([channel, text]); });
+    await other.subscribe("channel", globalThis.receive);`
     }
     await client.publish("channel", "word");
-    try { return await heard; } finally { await end(other); }
+    try { return await received; } finally { await end(other); }
   },
 };`;
 
@@ -258,7 +258,7 @@ function tryDriver(
       await project.run(["deploy"]);
       project.remove();
     }
-  }, 120_000);
+  });
   afterAll(async () => urls.stop());
 
   const ask = async (

@@ -40,6 +40,12 @@ async function clear(): Promise<void> {
   const all = await Array.fromAsync(server.client.dns.records.list({ zone_id: zoneId }));
   await server.client.dns.records.batch({ zone_id: zoneId, deletes: all.map(({ id }) => ({ id })) });
 }
+/** Number of entries of the audit log. A run of a program that adds none has changed nothing. */
+const changeCount = async (): Promise<number> => {
+  const { client, ready } = server;
+  const list = client.auditLogs.list({ account_id: ready.account_id, per_page: 1000 });
+  return (await Array.fromAsync(list)).length;
+};
 const expectDone = ({ code, stdout, stderr }: Outcome): void =>
   expect([code, code === 0 ? "" : stdout + stderr]).toEqual([0, ""]);
 
@@ -195,8 +201,12 @@ describeProgram("ansible's cloudflare_dns", debian("ansible"), (folder) => {
 
   it("creates every type once, and deletes all of them", async () => {
     await clear();
+    const before = await changeCount();
     expect(await play("present")).toBe("ok=8 changed=8");
+    expect(await changeCount()).toBe(before + 8);
+    // The second run reads everything, finds it as wanted, and makes no call that changes anything.
     expect(await play("present")).toBe("ok=8 changed=0");
+    expect(await changeCount()).toBe(before + 8);
     expect(await records()).toHaveLength(8);
     expect(await play("absent")).toBe("ok=8 changed=8");
     expect(await records()).toEqual([]);
@@ -213,7 +223,7 @@ async function python(folder: string, program: string): Promise<unknown> {
 describeProgram("libcloud", debian("python3-libcloud"), (folder) => {
   it("manages zones and records", async () => {
     await clear();
-    const told = await python(
+    const printed = await python(
       folder,
       `
 import json
@@ -246,14 +256,14 @@ print(json.dumps([listed, refused, paused, driver.delete_record(www), driver.del
       ["MX", "", "mail.example.com"],
       ["SSHFP", "host", `4 2 ${"ab".repeat(32)}`],
     ];
-    expect(told).toEqual([listed, ["does not exist"], true, true, true]);
+    expect(printed).toEqual([listed, ["does not exist"], true, true, true]);
   });
 });
 
 describeProgram("python3-cloudflare", debian("python3-cloudflare"), (folder) => {
   it("reads and writes records, and reads the codes of errors", async () => {
     await clear();
-    const told = await python(
+    const printed = await python(
       folder,
       `
 import json, CloudFlare
@@ -277,6 +287,6 @@ deleted = cf.zones.dns_records.delete(zone, made["id"])
 print(json.dumps([codes, found[0]["content"], found[0]["ttl"], "192.0.2.2" in exported, deleted["id"] == made["id"]]))
 `,
     );
-    expect(told).toEqual([[81058, 81044, 9005], "192.0.2.2", 120, true, true]);
+    expect(printed).toEqual([[81058, 81044, 9005], "192.0.2.2", 120, true, true]);
   });
 });

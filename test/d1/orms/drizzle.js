@@ -37,8 +37,8 @@ const tasks = {
     db
       .insert(customers)
       .values([
-        { name: "Ada", since: new Date(1_000), settings: { tags: ["a; b", "ü"] } },
-        { name: "Grace", since: new Date(2_000), isActive: false },
+        { name: "first", since: new Date(1_000), settings: { tags: ["a; b", "ü"] } },
+        { name: "second", since: new Date(2_000), isActive: false },
       ])
       .returning(),
   async batch(db) {
@@ -56,7 +56,7 @@ const tasks = {
     const failed = await db
       .batch([
         db.insert(customers).values({ name: "nobody", since: new Date() }),
-        db.insert(customers).values({ name: "Ada", since: new Date() }),
+        db.insert(customers).values({ name: "first", since: new Date() }),
       ])
       .then(
         () => "done",
@@ -77,7 +77,7 @@ const tasks = {
   upsert: async (db) =>
     db
       .insert(customers)
-      .values({ name: "Ada", since: new Date(3_000) })
+      .values({ name: "first", since: new Date(3_000) })
       .onConflictDoUpdate({ target: customers.name, set: { since: new Date(3_000) } })
       .returning({ id: customers.id, since: customers.since }),
   update: async (db) =>
@@ -87,7 +87,7 @@ const tasks = {
     return [(await statement.execute({ id: 1 }))?.note, await statement.execute({ id: 100 })];
   },
   remove: async (db) => {
-    await db.delete(customers).where(eq(customers.name, "Ada"));
+    await db.delete(customers).where(eq(customers.name, "first"));
     return db.$count(orders);
   },
 };

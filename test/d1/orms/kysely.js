@@ -23,9 +23,9 @@ const tasks = {
     return String((await migrator.migrateToLatest()).error);
   },
   async insert(db) {
-    const one = await db.insertInto("people").values({ name: "Ada", age: 36 }).executeTakeFirst();
-    const two = await db.insertInto("people").values({ name: "Grace", age: null }).returningAll().execute();
-    await db.insertInto("pets").values({ owner: 1, name: "Byron" }).execute();
+    const one = await db.insertInto("people").values({ name: "first", age: 36 }).executeTakeFirst();
+    const two = await db.insertInto("people").values({ name: "second", age: null }).returningAll().execute();
+    await db.insertInto("pets").values({ owner: 1, name: "pet" }).execute();
     return [String(one.insertId), String(one.numInsertedOrUpdatedRows), two];
   },
   join: async (db) =>

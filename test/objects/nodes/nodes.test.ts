@@ -6,10 +6,12 @@ import { Client } from "pg";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { shardOf } from "../../../src/platform/object-shards/shard.ts";
 import { freePort } from "../../helpers/free-port.ts";
+import { apiOf, ownersIn, type AccountApi } from "../../helpers/object-nodes.ts";
 import { startPostgres, type TestPostgres } from "../../helpers/postgres.ts";
 import { serve, temporaryFolder, type ServerProcess } from "../../helpers/process.ts";
 import { ownerToken } from "../../helpers/server.ts";
 import { s3Credentials, startS3 } from "../../helpers/s3.ts";
+import { waitMsMax } from "../../helpers/waits.ts";
 import { callsOf, type Calls } from "../../runtime/platform.ts";
 
 /** Objects on two nodes that share PostgreSQL and a bucket: each object on one of them, whichever is asked. */
@@ -25,11 +27,7 @@ interface Node extends Calls {
   name: string;
   port: number;
   server: ServerProcess;
-  api(
-    method: string,
-    path: string,
-    body?: unknown,
-  ): Promise<{ status: number; text: string; result: unknown }>;
+  api: AccountApi;
 }
 const nodes: Node[] = [];
 
@@ -49,34 +47,18 @@ async function start(name: string): Promise<Node> {
     { SELVEDGE_API_TOKEN: ownerToken, SELVEDGE_API_RATE_LIMIT: "0" },
   );
   const calls = await callsOf(server.ready, ownerToken);
-  const api: Node["api"] = async (method, path, body) => {
-    const response = await fetch(`${server.ready.api}/accounts/${calls.account}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${ownerToken}`, "content-type": "application/json" },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return { status: response.status, text, result: (JSON.parse(text) as { result: unknown }).result };
-  };
-  const node = { ...calls, api, name, port, server };
+  const node = { ...calls, api: apiOf(server.ready), name, port, server };
   nodes.push(node);
   return node;
 }
 
-/** The nodes that own shards, by shard. */
-async function owners(): Promise<Map<number, number>> {
-  const { rows } = await database.query<{ shard: number; address: string }>(
-    `select s.shard, n.address from object_shards s join object_nodes n on n.id = s.owner where s.last = s.owner`,
-  );
-  return new Map(rows.map(({ shard, address }) => [shard, Number(address.split(":").at(-1))]));
-}
 const divided = async (counts: readonly number[]): Promise<void> => {
   await vi.waitFor(
     async () => {
-      const all = [...(await owners()).values()];
+      const all = [...(await ownersIn(database)).values()];
       expect(nodes.map(({ port }) => all.filter((each) => each === port).length)).toEqual(counts);
     },
-    { timeout: 4 * leaseMs, interval: 100 },
+    { timeout: 4 * leaseMs + waitMsMax, interval: 100 },
   );
 };
 
@@ -86,7 +68,7 @@ beforeAll(async () => {
   await Promise.all([start("a"), start("b")]);
   database = new Client({ connectionString: databaseUrl });
   await database.connect();
-}, 60_000);
+});
 afterAll(async () => {
   for (const { server } of nodes) {
     server.process.kill("SIGCONT");
@@ -133,7 +115,7 @@ export default { async fetch(request, env) {
 
 let namespace = "";
 const ownerAndOther = async (): Promise<[Node, Node]> => {
-  const port = (await owners()).get(shardOf(namespace));
+  const port = (await ownersIn(database)).get(shardOf(namespace));
   const owner = nodes.find((node) => node.port === port)!;
   return [owner, nodes.find((node) => node !== owner)!];
 };
@@ -148,7 +130,8 @@ const who = async (node: Node, name: string): Promise<[number, number, string]> 
   if (status !== 200) throw new Error(body);
   return JSON.parse(body) as [number, number, string];
 };
-const taken = { timeout: leaseMs + 8000, interval: 50 };
+/** How soon another node ends a lease is in lease.test.ts. */
+const taken = { timeout: leaseMs + waitMsMax, interval: 50 };
 
 it("requests, methods, sockets and databases reach one instance from both nodes", async () => {
   await divided([32, 32]);
@@ -165,7 +148,7 @@ it("requests, methods, sockets and databases reach one instance from both nodes"
   });
   const listed = await a.api("GET", "/workers/durable_objects/namespaces");
   namespace = (listed.result as { id: string }[])[0]!.id;
-  await vi.waitFor(async () => expect((await b.ask("counters", "/-/count")).status).toBe(200), 10_000);
+  await vi.waitFor(async () => expect((await b.ask("counters", "/-/count")).status).toBe(200));
   for (let n = 1; n <= 10; n++) {
     const node = n % 2 === 0 ? a : b;
     const body = "x".repeat(n * 10_000);
@@ -191,8 +174,8 @@ it("requests, methods, sockets and databases reach one instance from both nodes"
   }
   const [, other] = await ownerAndOther();
   await other.ask("counters", "/bell/plan");
-  await vi.waitFor(async () => expect((await other.ask("counters", "/bell/rang")).body).toBe("1"), 5000);
-}, 60_000);
+  await vi.waitFor(async () => expect((await other.ask("counters", "/bell/rang")).body).toBe("1"));
+});
 
 it("operations of the API find objects from both nodes", async () => {
   const path = `/workers/durable_objects/namespaces/${namespace}/objects`;
@@ -238,27 +221,27 @@ it("a program without the key of the installation gets no connection", async () 
 it("a node that stops loses nothing, and passes its objects on at once", async () => {
   const [owner, other] = await ownerAndOther();
   for (let n = 1; n <= 5; n++) await who(owner, "stopped");
-  const stoppedAt = performance.now();
+  // The other node would wait an hour for the end of a lease that is not given back.
+  await database.query("update object_nodes set lease_ms = 3600000 where address like '%:' || $1::text", [
+    owner.port,
+  ]);
   owner.server.process.kill("SIGTERM");
   const [n] = await vi.waitFor(async () => who(other, "stopped"), taken);
   expect(n).toBe(6);
-  expect(performance.now() - stoppedAt).toBeLessThan(leaseMs);
   expect(await owner.server.exited).toBe(0);
   nodes.splice(nodes.indexOf(owner), 1);
   await start(owner.name);
   await divided([32, 32]);
-}, 60_000);
+});
 
 it("a suspended owner answers nothing after the other, which has everything acknowledged", async () => {
   const [owner, other] = await ownerAndOther();
   for (let n = 1; n <= 4; n++) await who(owner, "zombie");
   const [, , old] = await who(other, "zombie");
   owner.server.process.kill("SIGSTOP");
-  const suspendedAt = performance.now();
   // Requests that the owner finds when it goes on.
   const late = Array.from({ length: 5 }, async () => who(owner, "zombie").catch(() => undefined));
   const [n, memory, next] = await vi.waitFor(async () => who(other, "zombie"), taken);
-  const tookMs = performance.now() - suspendedAt;
   expect([n, memory, next === old]).toEqual([6, 1, false]);
   owner.server.process.kill("SIGCONT");
   // The owner passes them on, or they fail.
@@ -267,18 +250,30 @@ it("a suspended owner answers nothing after the other, which has everything ackn
   expect(answers.map(([, , instance]) => instance)).not.toContain(old);
   expect(new Set(answers.map(([counted]) => counted)).size).toBe(answers.length);
   expect(Math.max(...answers.map(([counted]) => counted))).toBe(6 + answers.length);
-  expect(tookMs).toBeLessThan(leaseMs + 3000);
   await divided([32, 32]);
-}, 60_000);
+});
+
+it("objects lose nothing acknowledged when the database goes back to an earlier state", async () => {
+  const [owner, other] = await ownerAndOther();
+  for (let n = 1; n <= 3; n++) await who(owner, "back");
+  await database.end();
+  const goBack = await postgres.save(databaseUrl);
+  database = new Client({ connectionString: databaseUrl });
+  for (let n = 4; n <= 6; n++) expect((await vi.waitFor(async () => who(other, "back"), taken))[0]).toBe(n);
+  await goBack();
+  await database.connect();
+  // The next test kills the owner: then the other one has this from the log.
+  const [n] = await vi.waitFor(async () => who(other, "back"), taken);
+  expect(n).toBe(7);
+});
 
 it("the other node goes on when the owner is killed, with everything acknowledged", async () => {
   const [owner, other] = await ownerAndOther();
   for (let n = 1; n <= 5; n++) await who(owner, "killed");
-  const killedAt = performance.now();
   owner.server.process.kill("SIGKILL");
   const [n, memory] = await vi.waitFor(async () => who(other, "killed"), taken);
   expect([n, memory]).toEqual([6, 1]);
-  expect(performance.now() - killedAt).toBeLessThan(leaseMs + 3000);
+  expect((await who(other, "back"))[0]).toBe(8);
   expect((await other.ask("counters", "/bell/rang")).body).toBe("1");
   await vi.waitFor(async () => expect((await other.ask("counters", "/one/d1")).body).toBe("3"), taken);
-}, 60_000);
+});

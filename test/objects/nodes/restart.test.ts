@@ -34,7 +34,7 @@ beforeAll(async () => {
   postgres = await startPostgres();
   databaseUrl = await postgres.createDatabase();
   await start();
-}, 60_000);
+});
 afterAll(async () => {
   server.process.kill("SIGKILL");
   await server.exited;
@@ -57,7 +57,7 @@ const count = async (): Promise<unknown> => {
   if (status !== 200) throw new Error(body);
   return JSON.parse(body);
 };
-const later = { timeout: 30_000, interval: 100 };
+const later = { interval: 100 };
 
 it("a node that is killed, and starts again, has everything, also without a shipment", async () => {
   await node.deploy("counters", {
@@ -70,7 +70,7 @@ it("a node that is killed, and starts again, has everything, also without a ship
   await server.exited;
   await start();
   expect(await vi.waitFor(count, later)).toEqual([6, 1]);
-}, 60_000);
+});
 
 it("without PostgreSQL for a lease no object answers, and afterwards each goes on where it was", async () => {
   postgres.pause();
@@ -80,4 +80,4 @@ it("without PostgreSQL for a lease no object answers, and afterwards each goes o
   const [n, memory] = (await vi.waitFor(count, later)) as [number, number];
   expect(n).toBeGreaterThan(6);
   expect(memory).toBe(1);
-}, 90_000);
+});

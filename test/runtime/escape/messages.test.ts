@@ -89,9 +89,9 @@ describe("headers between the gateway and its cells", () => {
       "hostile",
       `export default { fetch: () => new Response("mine", { headers: ${all} }) };`,
     );
-    const visit = await prison.hosting.ask("dispatcher", "/hostile");
-    expect(visit).toMatchObject({ status: 200, body: "mine" });
-    expect(JSON.stringify(visit.headers)).not.toContain("selvedge-");
+    const response = await prison.hosting.ask("dispatcher", "/hostile");
+    expect(response).toMatchObject({ status: 200, body: "mine" });
+    expect(JSON.stringify(response.headers)).not.toContain("selvedge-");
   });
 
   test("cannot be forged with the wrapper's own functions: no script can import them", async () => {

@@ -80,9 +80,9 @@ async function startPrison(): Promise<Prison> {
           ...(code as object | undefined),
         },
       });
-      const visit = await hosting.ask("dispatcher", "/hostile");
-      if (visit.status !== 200) return visit.body;
-      const { value, thrown } = JSON.parse(visit.body) as { value: unknown; thrown: string };
+      const response = await hosting.ask("dispatcher", "/hostile");
+      if (response.status !== 200) return response.body;
+      const { value, thrown } = JSON.parse(response.body) as { value: unknown; thrown: string };
       return thrown === "undefined" ? value : `thrown: ${thrown}`;
     },
     async innocent() {

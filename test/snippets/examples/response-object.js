@@ -9,7 +9,7 @@ export default {
     const response = await fetch(request);
     const { status, statusText, ok, redirected } = response;
     const answer = new Response(response.body, { status, statusText, headers: response.headers });
-    answer.headers.set("x-told", JSON.stringify({ status, statusText, ok, redirected }));
+    answer.headers.set("x-properties", JSON.stringify({ status, statusText, ok, redirected }));
     answer.headers.append("x-list", "1");
     answer.headers.append("x-list", "2");
     answer.headers.delete("x-powered-by");

@@ -1,7 +1,7 @@
 import type { Random } from "../../name-server/random.ts";
 
 /** Bytes with a meaning in several protocols: lengths, terminators, signs. */
-const telling = [0, 1, 2, 9, 10, 13, 22, 32, 58, 63, 127, 128, 0xc0, 0xed, 254, 255];
+const boundaryBytes = [0, 1, 2, 9, 10, 13, 22, 32, 58, 63, 127, 128, 0xc0, 0xed, 254, 255];
 
 export const randomBytes = (random: Random, count: number): Buffer =>
   Buffer.from(Array.from({ length: count }, () => random.below(256)));
@@ -17,7 +17,7 @@ export function spoiled(random: Random, bytes: Buffer): Buffer {
         result[at] = random.below(256);
         break;
       case 1:
-        result[at] = random.pick(telling);
+        result[at] = random.pick(boundaryBytes);
         break;
       case 2:
         result = Buffer.concat([before, after.subarray(random.below(8))]);

@@ -29,11 +29,11 @@ export async function converse(
       ? connect({ port, host: "127.0.0.1", allowHalfOpen: true })
       : connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false, ...tls });
   let answer = "";
-  let heardAt: number | undefined;
+  let receivedAt: number | undefined;
   let isClosed = false;
   socket.on("error", () => {});
   socket.on("data", (chunk: Buffer) => {
-    heardAt = performance.now();
+    receivedAt = performance.now();
     if (answer.length < answerCharactersMax) answer += chunk.toString("latin1");
   });
   const closed = new Promise<void>((resolve) => {
@@ -84,7 +84,7 @@ export async function converse(
   for (;;) {
     await Promise.race([closed, delay(quietMs)]);
     const now = performance.now();
-    const isQuiet = heardAt === undefined ? now - startedAt > firstMs : now - heardAt >= quietMs;
+    const isQuiet = receivedAt === undefined ? now - startedAt > firstMs : now - receivedAt >= quietMs;
     if (isClosed || isQuiet || now - startedAt > longestMs) break;
   }
   const byPlatform = isClosed;

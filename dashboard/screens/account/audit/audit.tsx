@@ -1,5 +1,5 @@
-import { useEffect, useState } from "preact/hooks";
-import { ApiFailure, get } from "../../../core/client.ts";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { asFailure, type ApiFailure } from "../../../core/client.ts";
 import { count, plural, timeOf } from "../../../core/format.ts";
 import { useSearch } from "../../../core/router.ts";
 import { Button } from "../../../parts/button.tsx";
@@ -10,46 +10,67 @@ import { Bars, Empty, Failure } from "../../../parts/states.tsx";
 import { Table } from "../../../parts/table.tsx";
 import type { ScreenProps } from "../../../shell/route.ts";
 import { Changes } from "./changes.tsx";
+import { partOf, type Entry, type Log } from "./log.ts";
+import { nameOf, placeOf, titleOf, useNames } from "./words.ts";
 
-interface Entry {
-  id: string;
-  action: { description: string; result: "success" | "failure"; time: string; type: string };
-  actor: { email?: string; token_id?: string; token_name?: string; ip_address?: string; type: string };
-  raw: { method?: string; uri?: string; status_code?: number; cf_ray_id?: string; user_agent?: string };
-  resource: { id?: string; product: string; type: string; request?: unknown; before?: unknown };
-  zone?: { id?: string; name?: string };
-}
-
+const logs: { value: Log; label: string }[] = [
+  { value: "account", label: "In this account" },
+  { value: "user", label: "By you, everywhere" },
+];
+/** Live logs, SQL that selects, refused reads. */
+const readChoices = [
+  { value: "without", label: "Without reads" },
+  { value: "with", label: "With reads" },
+];
 const spans = { "1": "Last day", "7": "Last 7 days", "30": "Last 30 days", "365": "Last year" } as const;
 const dayMs = 86_400_000;
 
-/** Which token or person changed what, and when. */
+/** The changes in an account, each with its token or person and its time. */
 export default function Audit({ account }: ScreenProps) {
   const [days, setDays] = useSearch("days", "7");
   const [openId, setOpenId] = useSearch("entry");
-  const { entries, failure, more, reload } = useEntries(account, Number(days));
+  const [resource, setResource] = useSearch("resource");
   const [filter, setFilter] = useSearch("filter");
+  const [chosen, setLog] = useSearch("log", "account");
+  const [reads, setReads] = useSearch("reads", "without");
+  const log: Log = chosen === "user" ? "user" : "account";
+  const { entries, failure, more, reload } = useEntries(
+    { log, account, resource, withReads: reads === "with" },
+    Number(days),
+  );
+  const names = useNames(account, entries ?? []);
   const shown = entries?.filter((entry) => matches(entry, filter));
+  const isSearching = useSearchOlder(filter, entries, shown, more);
   const opened = entries?.find(({ id }) => id === openId);
   return (
-    <Page title="Audit log" about="Changes by tokens, people and the platform itself.">
+    <Page
+      title="Audit log"
+      about="Changes by tokens, people and the platform itself. Changes of your own tokens are under “By you, everywhere”: they are yours, not the account's."
+    >
       <div class="toolbar">
         <Filter
           label="Filter changes by resource, value, person or token"
           value={filter}
           onChange={setFilter}
         />
+        <Choice label="Log" value={log} onChange={setLog} options={logs} />
         <Choice
           label="Time"
           value={days}
           onChange={setDays}
           options={Object.entries(spans).map(([value, label]) => ({ value, label }))}
         />
+        <Choice label="Reads" value={reads} onChange={setReads} options={readChoices} />
         <Button icon="refresh" kind="quiet" label="Read again" onPress={reload} />
+        {resource !== "" && (
+          <Button icon="close" onPress={() => setResource("")}>
+            Only changes of {resource.slice(0, 8)}…
+          </Button>
+        )}
       </div>
       {failure !== undefined ? (
         <Failure failure={failure} onRetry={reload} />
-      ) : shown === undefined ? (
+      ) : shown === undefined || (shown.length === 0 && isSearching) ? (
         <Bars rows={8} />
       ) : shown.length === 0 && more === undefined ? (
         <Empty icon="audit" title={filter === "" ? "No change in this time" : "No change matches"} />
@@ -64,20 +85,24 @@ export default function Audit({ account }: ScreenProps) {
               {
                 title: "What",
                 isWide: true,
-                cell: ({ id, action, resource, zone }) => (
+                cell: (entry) => (
                   <>
-                    <button type="button" class="link" onClick={() => setOpenId(id, false)}>
-                      {action.description}
+                    <button type="button" class="link" onClick={() => setOpenId(entry.id, false)}>
+                      {titleOf(entry)}
                     </button>
                     <br />
-                    <small>{[nameOf(resource), zone?.name, resource.type].filter(Boolean).join(" · ")}</small>
+                    <small>
+                      {[nameOf(entry.resource), placeOf(entry.raw, names), entry.zone?.name]
+                        .filter(Boolean)
+                        .join(" · ")}
+                    </small>
                   </>
                 ),
               },
               {
                 title: "By",
                 isExtra: true,
-                cell: ({ actor }) => actor.email ?? actor.token_name ?? actor.type,
+                cell: ({ actor }) => <Author actor={actor} />,
               },
               {
                 title: "Result",
@@ -87,7 +112,7 @@ export default function Audit({ account }: ScreenProps) {
               },
             ]}
           />
-          {more !== undefined && (
+          {more !== undefined && !isSearching && (
             <div class="row center">
               {filter !== "" && (
                 <span class="faint">{`${plural(shown.length, "match", "matches")} in the ${count(entries!.length)} newest changes.`}</span>
@@ -97,16 +122,22 @@ export default function Audit({ account }: ScreenProps) {
           )}
         </div>
       )}
-      {opened !== undefined && <EntryPanel entry={opened} onClose={() => setOpenId("")} />}
+      {opened !== undefined && <EntryPanel entry={opened} names={names} onClose={() => setOpenId("")} />}
     </Page>
   );
 }
 
-/** The name of what was changed, as the call or the resource before it has it. */
-function nameOf({ request, before }: Entry["resource"]): string | undefined {
-  const named = [request, before].map((each) => (each as { name?: unknown } | null | undefined)?.name);
-  return named.find((name): name is string => typeof name === "string");
-}
+const Author = ({ actor }: { actor: Entry["actor"] }) => (
+  <>
+    {actor.email ?? actor.type}
+    {actor.token_name !== undefined && (
+      <>
+        <br />
+        <small>{actor.token_name}</small>
+      </>
+    )}
+  </>
+);
 
 /** Whether an entry has all words, anywhere. */
 function matches(entry: Entry, filter: string): boolean {
@@ -117,32 +148,64 @@ function matches(entry: Entry, filter: string): boolean {
     .every((word) => text.includes(word));
 }
 
-/** The newest entries of some days, and the function that reads older ones. */
-function useEntries(account: string, days: number) {
+const matchesWanted = 20;
+const searchedMax = 10_000;
+
+/** Reads older entries while a filter has few matches. Returns whether it goes on. */
+function useSearchOlder(
+  filter: string,
+  entries: readonly Entry[] | undefined,
+  shown: readonly Entry[] | undefined,
+  more: (() => void) | undefined,
+): boolean {
+  const goesOn =
+    filter !== "" &&
+    more !== undefined &&
+    entries !== undefined &&
+    shown!.length < matchesWanted &&
+    entries.length < searchedMax;
+  useEffect(() => {
+    if (goesOn) more();
+  }, [goesOn, entries]);
+  return goesOn;
+}
+
+const firstPage = 100;
+const furtherPage = 1000;
+
+interface Listed {
+  log: Log;
+  account: string;
+  resource: string;
+  withReads: boolean;
+}
+
+/** The newest entries of some days, of all resources or of one, and the function that reads older ones. */
+function useEntries({ log, account, resource, withReads }: Listed, days: number) {
   const [entries, setEntries] = useState<Entry[] | undefined>(undefined);
   const [cursor, setCursor] = useState<string | undefined>(undefined);
   const [failure, setFailure] = useState<ApiFailure | undefined>(undefined);
   const [version, setVersion] = useState(0);
+  const turn = useRef(0);
   const read = (from: string | undefined, before: readonly Entry[]): void => {
-    const query = new URLSearchParams({
-      since: new Date(Date.now() - days * dayMs).toISOString(),
-      before: new Date(Date.now() + 60_000).toISOString(),
-      limit: "100",
-      ...(from !== undefined && { cursor: from }),
-    });
-    get<Entry[]>(`/accounts/${account}/logs/audit?${query}`).then(
-      ({ result, info }) => {
+    const own = ++turn.current;
+    const since = new Date(Date.now() - days * dayMs).toISOString();
+    const limit = from === undefined ? firstPage : furtherPage;
+    partOf(log, account, { since, limit, cursor: from, resource, withReads }).then(
+      ({ entries: read, cursor: end }) => {
+        if (own !== turn.current) return;
         setFailure(undefined);
-        setEntries([...before, ...result]);
-        setCursor(result.length < 100 ? undefined : info.cursor || undefined);
+        setEntries([...before, ...read]);
+        setCursor(end);
       },
-      (error: unknown) => setFailure(error instanceof ApiFailure ? error : undefined),
+      (error: unknown) => setFailure(asFailure(error)),
     );
   };
   useEffect(() => {
     setEntries(undefined);
+    setCursor(undefined);
     read(undefined, []);
-  }, [account, days, version]);
+  }, [log, account, days, resource, withReads, version]);
   return {
     entries,
     failure,
@@ -151,10 +214,16 @@ function useEntries(account: string, days: number) {
   };
 }
 
-function EntryPanel({ entry, onClose }: { entry: Entry; onClose: () => void }) {
+interface PanelProps {
+  entry: Entry;
+  names: ReadonlyMap<string, string>;
+  onClose: () => void;
+}
+
+function EntryPanel({ entry, names, onClose }: PanelProps) {
   const { action, actor, raw, resource, zone } = entry;
   return (
-    <Dialog title={action.description} kind="side" onClose={onClose}>
+    <Dialog title={titleOf(entry)} kind="side" onClose={onClose}>
       <Facts
         facts={[
           ["When", timeOf(action.time)],
@@ -162,7 +231,7 @@ function EntryPanel({ entry, onClose }: { entry: Entry; onClose: () => void }) {
           ["From", actor.ip_address ?? "–"],
           ["Call", <code key="call">{`${raw.method ?? ""} ${raw.uri ?? ""}`}</code>],
           ["Answer", String(raw.status_code ?? "–")],
-          ["Resource", <code key="resource">{resource.id ?? "–"}</code>],
+          ["Resource", <code key="resource">{names.get(resource.id ?? "") ?? resource.id ?? "–"}</code>],
           ["Zone", zone?.name ?? "–"],
           ["Client", raw.user_agent ?? "–"],
         ]}

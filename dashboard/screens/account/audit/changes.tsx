@@ -1,8 +1,4 @@
-interface Line {
-  path: string;
-  before: string | undefined;
-  after: string | undefined;
-}
+import { ChangesTable, type ChangedField } from "../../../parts/changes-table.tsx";
 
 /** The values in a document, by their path. */
 function leaves(value: unknown, path = ""): [string, string][] {
@@ -15,7 +11,7 @@ function leaves(value: unknown, path = ""): [string, string][] {
 }
 
 /** The difference between two documents. Fields that a partial change does not contain are unchanged, and not listed. */
-export function differences(before: unknown, after: unknown): Line[] {
+export function differences(before: unknown, after: unknown): ChangedField[] {
   const [old, next] = [new Map(leaves(before)), new Map(leaves(after))];
   const paths = next.size === 0 ? [...old.keys()] : [...next.keys()];
   return paths
@@ -27,28 +23,5 @@ export function differences(before: unknown, after: unknown): Line[] {
 export function Changes({ before, after }: { before: unknown; after: unknown }) {
   const lines = differences(before, after);
   if (lines.length === 0) return <p class="faint">The entry names no changed fields.</p>;
-  return (
-    <div class="table-frame" tabIndex={0} role="region" aria-label="Changed fields">
-      <table class="changes">
-        <thead>
-          <tr>
-            <th scope="col">Field</th>
-            <th scope="col">Before</th>
-            <th scope="col">After</th>
-          </tr>
-        </thead>
-        <tbody>
-          {lines.map(({ path, before, after }) => (
-            <tr key={path}>
-              <td>
-                <code>{path}</code>
-              </td>
-              <td>{before === undefined ? "–" : <del>{before}</del>}</td>
-              <td>{after === undefined ? "–" : <ins>{after}</ins>}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
+  return <ChangesTable fields={lines} />;
 }

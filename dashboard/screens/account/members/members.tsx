@@ -6,8 +6,9 @@ import { Button } from "../../../parts/button.tsx";
 import { Confirm } from "../../../parts/confirm.tsx";
 import { Dialog } from "../../../parts/dialog.tsx";
 import { ActionForm, TextField } from "../../../parts/form.tsx";
-import { Copyable, Notice, Page, State } from "../../../parts/layout.tsx";
+import { Page, State } from "../../../parts/layout.tsx";
 import { Menu } from "../../../parts/menu.tsx";
+import { ShownOnce } from "../../../parts/shown-once.tsx";
 import { Empty, Loaded } from "../../../parts/states.tsx";
 import { Table } from "../../../parts/table.tsx";
 import type { ScreenProps } from "../../../shell/route.ts";
@@ -106,10 +107,13 @@ export default function Members({ account }: ScreenProps) {
         </Confirm>
       )}
       {url !== undefined && (
-        <Dialog title="The invitation" onClose={() => setUrl(undefined)}>
-          <Notice tone="warn">Send this address to the person. It works once, and is shown only now.</Notice>
-          <Copyable text={url} />
-        </Dialog>
+        <ShownOnce
+          title="The invitation"
+          about="Send this address to the person. It works once, and is shown only now."
+          text={url}
+          name="the address"
+          onClose={() => setUrl(undefined)}
+        />
       )}
     </Page>
   );

@@ -62,15 +62,22 @@ export function NewToken({ owner, account, onClose, onValue }: NewTokenProps) {
       expires_on: new Date(Math.ceil(Date.now() / 60_000) * 60_000 + Number(days) * 86_400_000).toISOString(),
     }),
   };
+  const isOfOneZone = template === "dns";
   const refusal =
-    name.trim() === "" ? "give it a name" : policies.length === 0 ? "choose permissions" : undefined;
+    name.trim() === ""
+      ? "give it a name"
+      : isOfOneZone && zoneId === ""
+        ? "choose the zone"
+        : policies.length === 0
+          ? "choose permissions"
+          : undefined;
   return (
-    <Dialog title="Make a token" kind="side" onClose={onClose}>
+    <Dialog title="Create a token" kind="side" onClose={onClose}>
       <Loaded of={groups}>
         {() => (
           <ActionForm<Token & { value: string }>
             call={{ op: `POST ${op}`, params, body }}
-            submit="Make the token"
+            submit="Create the token"
             refusal={refusal}
             invalidates={[path]}
             onCancel={onClose}
@@ -82,11 +89,11 @@ export function NewToken({ owner, account, onClose, onValue }: NewTokenProps) {
             <TextField label="Name" name="name" value={name} onChange={setName} autofocus />
             <SelectField label="It may" value={template} onChange={setTemplate} options={templates} />
             <SelectField
-              label="Zones"
+              label={isOfOneZone ? "Zone" : "Zones"}
               value={zoneId}
               onChange={setZoneId}
               options={[
-                { value: "", label: "All zones of the account" },
+                { value: "", label: isOfOneZone ? "Choose a zone" : "All zones of the account" },
                 ...(zones.data ?? []).map((zone) => ({ value: zone.id, label: zone.name })),
               ]}
             />

@@ -6,11 +6,13 @@ import { isAllowed, useRefusal } from "../../../core/permissions.ts";
 import { useSearch } from "../../../core/router.ts";
 import { session } from "../../../core/session.ts";
 import { useStore } from "../../../core/store.ts";
+import type { Zone } from "../../../core/zone.ts";
 import { Button } from "../../../parts/button.tsx";
 import { Confirm } from "../../../parts/confirm.tsx";
 import { Dialog } from "../../../parts/dialog.tsx";
-import { Copyable, Notice, Page, State, Time, type Tone } from "../../../parts/layout.tsx";
+import { Page, State, Time, type Tone } from "../../../parts/layout.tsx";
 import { Menu } from "../../../parts/menu.tsx";
+import { ShownOnce } from "../../../parts/shown-once.tsx";
 import { Empty, Loaded } from "../../../parts/states.tsx";
 import { Table } from "../../../parts/table.tsx";
 import { Tabs } from "../../../parts/tabs.tsx";
@@ -20,6 +22,16 @@ import { NewToken } from "./new-token.tsx";
 import { tokensOf, type Owner, type Token } from "./token.ts";
 
 const tones: Record<Token["status"], Tone> = { active: "ok", disabled: "off", expired: "bad" };
+const zoneScope = "com.cloudflare.api.account.zone.";
+/** The zones that a token is limited to, by name; all of them if it is limited to none. */
+function zonesOf({ policies }: Token, zones: readonly Zone[]): string {
+  const ids = policies
+    .flatMap(({ resources }) => Object.keys(resources))
+    .filter((key) => key.startsWith(zoneScope) && !key.endsWith("*"))
+    .map((key) => key.slice(zoneScope.length));
+  if (ids.length === 0) return "All";
+  return shortened(ids.map((id) => zones.find((zone) => zone.id === id)?.name ?? id));
+}
 const rightsOf = ({ policies }: Token): string[] =>
   policies.flatMap(({ permission_groups }) => permission_groups.map(({ name }) => name));
 
@@ -39,10 +51,10 @@ export default function Tokens({ account }: ScreenProps) {
   const [isNew, setNew] = useState(false);
   const [value, setValue] = useState<string | undefined>(undefined);
   const refusal = useRefusal()(`POST ${tokensOf(owner, account).op}`);
-  useShortcuts([{ keys: "n", label: "Make a token", run: () => refusal === undefined && setNew(true) }]);
+  useShortcuts([{ keys: "n", label: "Create a token", run: () => refusal === undefined && setNew(true) }]);
   const add = (
     <Button icon="plus" kind="primary" refusal={refusal} onPress={() => setNew(true)}>
-      Make a token
+      Create a token
     </Button>
   );
   return (
@@ -63,10 +75,13 @@ export default function Tokens({ account }: ScreenProps) {
       </Tabs>
       {isNew && <NewToken owner={owner} account={account} onClose={() => setNew(false)} onValue={setValue} />}
       {value !== undefined && (
-        <Dialog title="The token's value" onClose={() => setValue(undefined)}>
-          <Notice tone="warn">It is shown only now. Copy it before you close this.</Notice>
-          <Copyable text={value} />
-        </Dialog>
+        <ShownOnce
+          title="The token's value"
+          about="It is shown only now. Copy it before you close this."
+          text={value}
+          name="the token"
+          onClose={() => setValue(undefined)}
+        />
       )}
     </Page>
   );
@@ -84,6 +99,7 @@ interface TokenListProps {
 function TokenList({ owner, account, ownId, add, onValue }: TokenListProps) {
   const { op, path, params } = tokensOf(owner, account);
   const tokens = useGet<Token[]>(`${path}?per_page=50`);
+  const zones = useGet<Zone[]>(`/zones?account.id=${account}&per_page=100&order=name`);
   const [open, setOpen] = useState<{ kind: "roll" | "delete"; token: Token } | undefined>(undefined);
   const refusal = useRefusal()(`POST ${op}`);
   const close = (): void => setOpen(undefined);
@@ -103,10 +119,11 @@ function TokenList({ owner, account, ownId, add, onValue }: TokenListProps) {
                   <>
                     {token.name} {token.id === ownId && <span class="badge">this session</span>}
                     <br />
-                    <small>{shortened(rightsOf(token))}</small>
+                    <small>May: {shortened(rightsOf(token))}</small>
                   </>
                 ),
               },
+              { title: "Zones", cell: (token) => zonesOf(token, zones.data ?? []) },
               { title: "State", cell: ({ status }) => <State tone={tones[status]}>{status}</State> },
               {
                 title: "Used",

@@ -21,6 +21,7 @@ export function AskDialog({ onClose }: { onClose: () => void }) {
           body: { name: values.name, type: values.type, dnssec: values.isSigned },
         }}
         submit="Ask"
+        isQuestion
         onCancel={onClose}
         onDone={(answer) => setText(answer.text)}
       >

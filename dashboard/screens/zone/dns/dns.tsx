@@ -33,6 +33,7 @@ const columnsOf = (zone: string): Column<DnsRecord>[] => [
     key: "content",
     title: "Value",
     width: "minmax(160px, 2fr)",
+    isBelow: true,
     cell: ({ content, priority }) => (
       <span class="mono" title={content}>
         {priority === undefined ? "" : `${priority} `}
@@ -43,7 +44,7 @@ const columnsOf = (zone: string): Column<DnsRecord>[] => [
   {
     key: "proxied",
     title: "Traffic",
-    width: "120px",
+    width: "112px",
     cell: ({ proxied, proxiable }) =>
       !proxiable ? (
         <span class="faint">–</span>

@@ -14,6 +14,7 @@ interface Plain {
   name: string;
   type: string;
   content: string;
+  priority?: number;
   ttl: number;
   proxied: boolean;
 }
@@ -21,7 +22,8 @@ interface Difference {
   added: { line: number; record: Plain }[];
   changed: { line: number; from: Plain; to: Plain }[];
   refused: { line: number; message: string }[];
-  counts: { added: number; changed: number; same: number; refused: number };
+  skipped: { line: number; message: string }[];
+  counts: { added: number; changed: number; same: number; refused: number; skipped: number };
 }
 
 const op = "POST /zones/{zone_id}/dns_records/import";
@@ -89,7 +91,7 @@ interface ReviewProps {
 
 interface Line {
   line: number;
-  kind: "added" | "changed" | "refused";
+  kind: "added" | "changed" | "refused" | "skipped";
   text: string;
   before: string;
 }
@@ -102,8 +104,8 @@ function Review({ diff, call, onBack, onDone, onClose }: ReviewProps) {
     done: "The zone file was imported",
     tellsFailure: true,
   });
-  const words = ({ name, type, content, ttl, proxied }: Plain): string =>
-    `${shortName(name, zone.name)} ${type} ${content}, ${ttlText(ttl)}${proxied ? ", proxied" : ""}`;
+  const words = ({ name, type, content, priority, ttl, proxied }: Plain): string =>
+    `${shortName(name, zone.name)} ${type} ${priority === undefined ? "" : `${priority} `}${content}, ${ttlText(ttl)}${proxied ? ", proxied" : ""}`;
   const { counts } = diff;
   const lines: Line[] = [
     ...diff.refused.map(({ line, message }) => ({
@@ -118,13 +120,20 @@ function Review({ diff, call, onBack, onDone, onClose }: ReviewProps) {
       text: words(to),
       before: words(from),
     })),
+    ...diff.skipped.map(({ line, message }) => ({
+      line,
+      kind: "skipped" as const,
+      text: message,
+      before: "",
+    })),
     ...diff.added.map(({ line, record }) => ({
       line,
       kind: "added" as const,
       text: words(record),
       before: "",
     })),
-  ].slice(0, shownMax);
+  ];
+  const listed = counts.refused + counts.changed + counts.skipped + counts.added;
   const refusal =
     counts.refused > 0
       ? "mend the refused lines first"
@@ -140,12 +149,13 @@ function Review({ diff, call, onBack, onDone, onClose }: ReviewProps) {
     <div class="stack">
       <Notice tone={counts.refused > 0 ? "bad" : "info"}>
         {count(counts.added)} added, {count(counts.changed)} changed, {count(counts.same)} the same,{" "}
-        {plural(counts.refused, "line")} refused. Nothing has changed yet.
+        {plural(counts.refused, "line")} refused, {count(counts.skipped)} skipped. Nothing has changed yet.
+        {listed > shownMax && ` The list has the first ${shownMax} of ${count(listed)} lines.`}
       </Notice>
       {lines.length > 0 && (
         <Table
           label="Differences"
-          rows={lines}
+          rows={lines.slice(0, shownMax)}
           keyOf={({ line, kind }) => `${kind} ${line}`}
           columns={[
             { title: "Line", isNumber: true, cell: ({ line }) => line },
@@ -161,7 +171,13 @@ function Review({ diff, call, onBack, onDone, onClose }: ReviewProps) {
                       <br />
                     </>
                   )}
-                  {kind === "refused" ? <span class="error">{text}</span> : <ins>{text}</ins>}
+                  {kind === "refused" ? (
+                    <span class="error">{text}</span>
+                  ) : kind === "skipped" ? (
+                    <span class="faint">{text}</span>
+                  ) : (
+                    <ins>{text}</ins>
+                  )}
                 </span>
               ),
             },

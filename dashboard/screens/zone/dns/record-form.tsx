@@ -1,10 +1,12 @@
 import { useState } from "preact/hooks";
 import { useGet } from "../../../core/cache.ts";
+import { href } from "../../../core/router.ts";
 import { useZone } from "../../../core/zone.ts";
 import { Button } from "../../../parts/button.tsx";
 import { Confirm } from "../../../parts/confirm.tsx";
 import { Dialog } from "../../../parts/dialog.tsx";
 import { ActionForm, SelectField, Switch, TextField, useForm, type FormState } from "../../../parts/form.tsx";
+import { Icon } from "../../../parts/icon.tsx";
 import { Notice, Time } from "../../../parts/layout.tsx";
 import {
   dataFields,
@@ -83,18 +85,25 @@ export function RecordPanel({ record, onDone, onClose }: RecordPanelProps) {
   const zone = useZone();
   const form = useForm(valuesOf(record, zone.name));
   const [isDeleting, setDeleting] = useState(false);
+  const [seen, setSeen] = useState(record?.modified_on);
+  const condition = { headers: { "if-match": `"${seen}"` } };
   const records = `/zones/${zone.id}/dns_records`;
   const params = { zone_id: zone.id, ...(record !== undefined && { dns_record_id: record.id }) };
   const call =
     record === undefined
       ? { op: "POST /zones/{zone_id}/dns_records", params, body: bodyOf(form.values) }
-      : { op: "PUT /zones/{zone_id}/dns_records/{dns_record_id}", params, body: bodyOf(form.values) };
+      : {
+          op: "PUT /zones/{zone_id}/dns_records/{dns_record_id}",
+          params,
+          ...condition,
+          body: bodyOf(form.values),
+        };
   if (isDeleting && record !== undefined)
     return (
       <Confirm
         title="Delete the record"
         submit="Delete"
-        call={{ op: "DELETE /zones/{zone_id}/dns_records/{dns_record_id}", params }}
+        call={{ op: "DELETE /zones/{zone_id}/dns_records/{dns_record_id}", params, ...condition }}
         done={`${record.type} ${record.name} was deleted`}
         invalidates={[records]}
         onDone={() => onDone(record)}
@@ -112,7 +121,12 @@ export function RecordPanel({ record, onDone, onClose }: RecordPanelProps) {
       onClose={onClose}
     >
       {record !== undefined && (
-        <ChangedElsewhere record={record} onTake={(now) => form.replace(valuesOf(now, zone.name))} />
+        <ChangedElsewhere
+          record={record}
+          seen={seen!}
+          onSeen={setSeen}
+          onTake={(now) => form.replace(valuesOf(now, zone.name))}
+        />
       )}
       <ActionForm<DnsRecord>
         call={call}
@@ -132,6 +146,11 @@ export function RecordPanel({ record, onDone, onClose }: RecordPanelProps) {
           <span class="faint">
             changed <Time at={record.modified_on} />
           </span>
+          <span class="spacer" />
+          <a class="button" href={href(`/${zone.account.id}/audit?days=30&resource=${record.id}`)}>
+            <Icon name="audit" />
+            History
+          </a>
         </div>
       )}
     </Dialog>
@@ -139,10 +158,20 @@ export function RecordPanel({ record, onDone, onClose }: RecordPanelProps) {
 }
 
 /** Reloads the record while it is edited, and warns when another person has changed it. */
-function ChangedElsewhere({ record, onTake }: { record: DnsRecord; onTake: (now: DnsRecord) => void }) {
+function ChangedElsewhere({
+  record,
+  seen,
+  onSeen,
+  onTake,
+}: {
+  record: DnsRecord;
+  /** The time of the last change that the person knows. */
+  seen: string;
+  onSeen: (time: string) => void;
+  onTake: (now: DnsRecord) => void;
+}) {
   const zone = useZone();
   const { data } = useGet<DnsRecord>(`/zones/${zone.id}/dns_records/${record.id}`, { everyMs: 5000 });
-  const [seen, setSeen] = useState(record.modified_on);
   if (data === undefined || data.modified_on <= seen) return null;
   return (
     <Notice
@@ -151,13 +180,13 @@ function ChangedElsewhere({ record, onTake }: { record: DnsRecord; onTake: (now:
         <>
           <Button
             onPress={() => {
-              setSeen(data.modified_on);
+              onSeen(data.modified_on);
               onTake(data);
             }}
           >
             Take theirs
           </Button>
-          <Button onPress={() => setSeen(data.modified_on)}>Keep mine</Button>
+          <Button onPress={() => onSeen(data.modified_on)}>Keep mine</Button>
         </>
       }
     >

@@ -1,10 +1,11 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { useAction } from "../../../core/action.ts";
 import { useGet } from "../../../core/cache.ts";
 import { count } from "../../../core/format.ts";
 import { useRefusal } from "../../../core/permissions.ts";
 import { href, navigate } from "../../../core/router.ts";
-import { useZone } from "../../../core/zone.ts";
+import { useZone, type Zone } from "../../../core/zone.ts";
 import { Button } from "../../../parts/button.tsx";
 import { Confirm } from "../../../parts/confirm.tsx";
 import { Card, Copyable, Facts, Figure, Notice, Page, Time } from "../../../parts/layout.tsx";
@@ -19,6 +20,11 @@ const sslModes = [
   { value: "full", label: "Full: TLS to the origin, any certificate" },
   { value: "strict", label: "Strict: TLS to the origin, valid certificate" },
 ];
+
+/** Until then, the page asks for no name servers: under static activation a zone is active a second after its creation. */
+const decidedMs = 5000;
+/** The frame reads a pending zone again and again, so the answer changes by itself. */
+const isNew = ({ created_on }: Zone): boolean => Date.now() - Date.parse(created_on) < decidedMs;
 
 /** The zone's state, name servers and settings. */
 export default function ZoneOverview({ account }: ScreenProps) {
@@ -78,12 +84,15 @@ export default function ZoneOverview({ account }: ScreenProps) {
       }
     >
       <div class="stack">
-        {zone.status === "pending" && (
-          <Notice tone="warn">
-            Set the name servers below at the registrar of {zone.name}. The zone becomes active when the
-            public DNS names them.
-          </Notice>
-        )}
+        {zone.status === "pending" &&
+          (isNew(zone) ? (
+            <Notice>The platform decides now whether {zone.name} is active …</Notice>
+          ) : (
+            <Notice tone="warn">
+              Set the name servers below at the registrar of {zone.name}. The zone becomes active when the
+              public DNS names them.
+            </Notice>
+          ))}
         <Figures account={account} />
         <div class="cards">
           <Card title="Name servers">
@@ -138,7 +147,7 @@ function Figures({ account }: { account: string }) {
   const routes = useGet<unknown[]>(`/zones/${zone.id}/workers/routes`);
   const at = `/${account}/zones/${zone.name}`;
   const active = packs.data?.filter(({ status }) => status === "active").length;
-  const of = (name: string, value: number | undefined, path: string, note?: string) => (
+  const of = (name: string, value: number | undefined, path: string, note?: ComponentChildren) => (
     <Figure
       name={name}
       value={<a href={href(`${at}/${path}`)}>{value === undefined ? "–" : count(value)}</a>}
@@ -151,9 +160,20 @@ function Figures({ account }: { account: string }) {
         "DNS records",
         usage.data?.record_usage,
         "dns",
-        usage.data?.record_quota == null ? "no limit" : `of ${count(usage.data.record_quota)}`,
+        usage.data?.record_usage === 0 ? (
+          <a href={href(`${at}/dns`)}>add some, or import a zone file</a>
+        ) : usage.data?.record_quota == null ? (
+          "no limit"
+        ) : (
+          `of ${count(usage.data.record_quota)}`
+        ),
       )}
-      {of("Active certificates", active, "tls", packs.data === undefined ? "" : `of ${packs.data.length}`)}
+      {of(
+        "Active certificates",
+        active,
+        "tls",
+        packs.data === undefined ? "" : packs.data.length === 0 ? "none ordered" : `of ${packs.data.length}`,
+      )}
       {of("Routes to scripts", routes.data?.length, "routes")}
     </div>
   );

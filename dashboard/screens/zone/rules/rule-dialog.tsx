@@ -1,16 +1,21 @@
 import { useState } from "preact/hooks";
-import type { ApiFailure, Call } from "../../../core/client.ts";
+import type { Call } from "../../../core/client.ts";
 import { Button } from "../../../parts/button.tsx";
 import { FormDialog } from "../../../parts/form-dialog.tsx";
 import { Switch, TextField, useForm } from "../../../parts/form.tsx";
 import { Notice } from "../../../parts/layout.tsx";
+import { DeletedNotice } from "../deleted-notice.tsx";
+import { ExpressionField } from "../expression-field.tsx";
 import { describe, type Rule } from "./rule.ts";
 
 interface RuleDialogProps {
   rule: Rule | undefined;
+  /** Another person has deleted it since. */
+  isDeleted: boolean;
   /** The call that saves the ruleset with this rule. */
   callOf: (rule: Rule) => Call;
-  path: string;
+  /** The paths that are read again when it is saved. */
+  changed: readonly string[];
   onClose: () => void;
 }
 
@@ -28,13 +33,15 @@ function valuesOf(rule: Rule | undefined) {
 }
 
 /** One origin rule: when it acts, and what it sets. */
-export function RuleDialog({ rule, callOf, path, onClose }: RuleDialogProps) {
+export function RuleDialog({ rule, isDeleted, callOf, changed, onClose }: RuleDialogProps) {
   const { values, set, replace } = useForm(valuesOf(rule));
   const [seen, setSeen] = useState(rule?.version);
+  const [isAgain, setAgain] = useState(false);
   const { description, expression, enabled, host, port, hostHeader, sni } = values;
   const origin = { ...(host !== "" && { host }), ...(port !== "" && { port: Number(port) }) };
   const next: Rule = {
-    id: rule?.id ?? "",
+    id: isDeleted ? "" : (rule?.id ?? ""),
+    ...(seen !== undefined && { version: seen }),
     ...(rule?.ref !== undefined && { ref: rule.ref }),
     action: "route",
     action_parameters: {
@@ -53,11 +60,13 @@ export function RuleDialog({ rule, callOf, path, onClose }: RuleDialogProps) {
       call={callOf(next)}
       submit="Save"
       done="The rule was saved"
-      invalidates={[path]}
+      refusal={isDeleted && !isAgain ? "was deleted meanwhile" : undefined}
+      invalidates={changed}
       onClose={onClose}
     >
       {(failure) => (
         <>
+          {isDeleted && !isAgain && <DeletedNotice onAddAgain={() => setAgain(true)} />}
           {rule !== undefined && rule.version !== seen && (
             <Notice
               tone="warn"
@@ -84,15 +93,11 @@ export function RuleDialog({ rule, callOf, path, onClose }: RuleDialogProps) {
             onChange={(value) => set("description", value)}
             autofocus={rule === undefined}
           />
-          <TextField
-            label="When requests match"
+          <ExpressionField
             value={expression}
             onChange={(value) => set("expression", value)}
-            rows={4}
-            isMono
-            error={reasonOf(expressionError(failure))}
+            failure={failure}
           />
-          <Caret message={expressionError(failure)} />
           <h3>Then send them</h3>
           <div class="form-row">
             <TextField label="To the host" value={host} onChange={(value) => set("host", value)} isMono />
@@ -111,25 +116,5 @@ export function RuleDialog({ rule, callOf, path, onClose }: RuleDialogProps) {
         </>
       )}
     </FormDialog>
-  );
-}
-
-const expressionError = (failure: ApiFailure | undefined): string | undefined =>
-  failure?.errors.find(
-    ({ source, message }) =>
-      source?.pointer.endsWith("/expression") === true || message.includes("Filter parsing error"),
-  )?.message;
-
-/** The reason of a message about an expression, which is after the carets. */
-const reasonOf = (message: string | undefined): string | undefined =>
-  message === undefined ? undefined : (/\^+ (.*)$/s.exec(message)?.[1] ?? message);
-
-/** The line of the expression with carets below the fault, as the API's message has them. */
-export function Caret({ message }: { message: string | undefined }) {
-  const lines = /Filter parsing error \(\d+:\d+\):\n(.*\n *\^+)/.exec(message ?? "")?.[1];
-  return lines === undefined ? null : (
-    <pre class="caret" aria-hidden="true">
-      {lines}
-    </pre>
   );
 }

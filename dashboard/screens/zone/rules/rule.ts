@@ -22,8 +22,10 @@ export interface Ruleset {
   rules?: Rule[];
 }
 
+export const rulesetsOf = (zoneId: string): string => `/zones/${zoneId}/rulesets`;
+
 export const entrypointOf = (zoneId: string, phase: string): string =>
-  `/zones/${zoneId}/rulesets/phases/${phase}/entrypoint`;
+  `${rulesetsOf(zoneId)}/phases/${phase}/entrypoint`;
 
 /** A rule as the API accepts it. */
 export const bodyOf = ({

@@ -1,19 +1,20 @@
 import { useState } from "preact/hooks";
 import { useAction } from "../../../core/action.ts";
-import { useGet } from "../../../core/cache.ts";
-import { get, type Call } from "../../../core/client.ts";
+import { get, onlyAt, type Call } from "../../../core/client.ts";
 import { useShortcuts } from "../../../core/keys.ts";
+import { useOpened } from "../../../core/opened.ts";
 import { useRefusal } from "../../../core/permissions.ts";
-import { useSearch } from "../../../core/router.ts";
+import { href, useSearch } from "../../../core/router.ts";
 import { useZone } from "../../../core/zone.ts";
 import { Button } from "../../../parts/button.tsx";
 import { Confirm } from "../../../parts/confirm.tsx";
 import { Page, State } from "../../../parts/layout.tsx";
 import { Menu } from "../../../parts/menu.tsx";
-import { Empty, Failure, Loaded } from "../../../parts/states.tsx";
+import { Empty, Loaded } from "../../../parts/states.tsx";
 import { toast } from "../../../parts/toast.tsx";
 import { RuleDialog } from "./rule-dialog.tsx";
-import { bodyOf, describe, entrypointOf, type Rule, type Ruleset } from "./rule.ts";
+import { bodyOf, describe, entrypointOf, rulesetsOf, type Rule, type Ruleset } from "./rule.ts";
+import { useRuleset } from "./use-ruleset.ts";
 
 const phase = "http_request_origin";
 const op = "PUT /zones/{zone_id}/rulesets/phases/{phase}/entrypoint";
@@ -26,15 +27,21 @@ export default function Rules() {
   const zone = useZone();
   const path = entrypointOf(zone.id, phase);
   const [openId, setOpenId] = useSearch("rule");
-  const ruleset = useGet<Ruleset>(path, openId === "" ? {} : { everyMs: editedEveryMs });
-  const [deleted, setDeleted] = useState<number | undefined>(undefined);
+  const ruleset = useRuleset(zone.id, phase, openId === "" ? {} : { everyMs: editedEveryMs });
+  const [deleted, setDeleted] = useState<Rule | undefined>(undefined);
   const [dragged, setDragged] = useState<number | undefined>(undefined);
-  const action = useAction({ invalidates: [path], tellsFailure: true });
+  const changed = [rulesetsOf(zone.id)];
+  const action = useAction({ invalidates: changed, tellsFailure: true });
   const refusal = useRefusal()(op);
   useShortcuts([{ keys: "n", label: "Add a rule", run: () => refusal === undefined && setOpenId("new") }]);
-  // A zone without rules has no ruleset yet.
-  const isNone = ruleset.failure?.status === 404;
-  const rules = isNone ? [] : (ruleset.data?.rules ?? []);
+  const isNone = ruleset.data === null;
+  const rules = ruleset.data?.rules ?? [];
+  // Unlike a replacement, it is refused if another person has made the ruleset meanwhile.
+  const create = (rule: Rule): Call => ({
+    op: "POST /zones/{zone_id}/rulesets",
+    params: { zone_id: zone.id },
+    body: { name: "default", kind: "zone", phase, rules: [bodyOf(rule)] },
+  });
   const all = (next: readonly Rule[]): Call => ({
     op,
     params: { zone_id: zone.id, phase },
@@ -43,18 +50,23 @@ export default function Rules() {
   const params = { zone_id: zone.id, ruleset_id: ruleset.data?.id ?? "" };
   const saved = (rule: Rule): Call =>
     rule.id !== ""
-      ? { op: `PATCH ${rulesOp}/{rule_id}`, params: { ...params, rule_id: rule.id }, body: bodyOf(rule) }
+      ? onlyAt(`"${rule.version}"`, {
+          op: `PATCH ${rulesOp}/{rule_id}`,
+          params: { ...params, rule_id: rule.id },
+          body: bodyOf(rule),
+        })
       : isNone
-        ? all([rule])
+        ? create(rule)
         : { op: `POST ${rulesOp}`, params, body: bodyOf(rule) };
   const move = async (from: number, to: number): Promise<void> => {
     if (to < 0 || to >= rules.length || from === to || refusal !== undefined) return;
     // The order is written as a whole, so it is read again first.
-    const now = (await get<Ruleset>(path)).result.rules ?? [];
+    const { result, etag } = await get<Ruleset>(path);
+    const now = result.rules ?? [];
     const moved = now.find(({ id }) => id === rules[from]!.id);
     if (moved === undefined) return ruleset.reload();
     const next = now.filter((rule) => rule !== moved).toSpliced(to, 0, moved);
-    const answer = await action.run(all(next));
+    const answer = await action.run(onlyAt(etag, all(next)));
     if (answer !== undefined) toast(`Rule ${from + 1} is now at place ${to + 1} of ${rules.length}`);
     document.querySelector<HTMLElement>(`[data-rule="${to}"]`)?.focus();
   };
@@ -117,7 +129,7 @@ export default function Rules() {
                 refusal,
                 onSelect: () => void action.run(saved({ ...rule, enabled: !rule.enabled })),
               },
-              { label: "Delete", icon: "trash", kind: "bad", refusal, onSelect: () => setDeleted(index) },
+              { label: "Delete", icon: "trash", kind: "bad", refusal, onSelect: () => setDeleted(rule) },
             ]}
           />
         </li>
@@ -132,36 +144,49 @@ export default function Rules() {
       </p>
     </Empty>
   );
-  const opened = openId === "new" ? undefined : rules.find(({ id }) => id === openId);
+  const { opened, isDeleted } = useOpened(
+    openId,
+    rules.find(({ id }) => id === openId),
+  );
   return (
     <Page
       title="Origin rules"
-      about="Rules run from top to bottom. Drag one, or Alt+↑ and Alt+↓ on it, to change the order."
+      about={
+        <>
+          They choose the origin of a request. Redirects and headers are made by{" "}
+          <a href={href(`/${zone.account.id}/zones/${zone.name}/snippets`)}>snippets and their rules</a>.
+          Rules run from top to bottom: drag one, or Alt+↑ and Alt+↓ on it, to change the order.
+        </>
+      }
       actions={add}
     >
-      {isNone ? (
-        empty
-      ) : ruleset.failure && ruleset.data === undefined ? (
-        <Failure failure={ruleset.failure} onRetry={ruleset.reload} />
-      ) : (
-        <Loaded of={ruleset}>{() => (rules.length === 0 ? empty : list)}</Loaded>
-      )}
+      <Loaded of={ruleset}>{() => (rules.length === 0 ? empty : list)}</Loaded>
       {(openId === "new" || opened !== undefined) && (
-        <RuleDialog rule={opened} callOf={saved} path={path} onClose={() => setOpenId("")} />
+        <RuleDialog
+          key={openId}
+          rule={opened}
+          isDeleted={isDeleted}
+          callOf={saved}
+          changed={changed}
+          onClose={() => setOpenId("")}
+        />
       )}
-      {deleted !== undefined && rules[deleted] !== undefined && (
+      {deleted !== undefined && (
         <Confirm
           title="Delete the rule"
           submit="Delete"
-          call={{
+          call={onlyAt(`"${deleted.version}"`, {
             op: `DELETE ${rulesOp}/{rule_id}`,
-            params: { ...params, rule_id: rules[deleted].id },
-          }}
+            params: { ...params, rule_id: deleted.id },
+          })}
           done="The rule was deleted"
-          invalidates={[path]}
-          onClose={() => setDeleted(undefined)}
+          invalidates={changed}
+          onClose={() => {
+            setDeleted(undefined);
+            ruleset.reload();
+          }}
         >
-          <code>{rules[deleted].expression}</code>
+          <code>{deleted.expression}</code>
         </Confirm>
       )}
     </Page>

@@ -36,7 +36,7 @@ export function PathDiagram({ paths }: { paths: readonly OriginPath[] }) {
       d: `M${start.join(" ")} ${curve(start, [relayX, stopY])} H${relayX + 110} ${curve([relayX + 110, stopY], [addressX, endY])}`,
     };
   });
-  const said = paths.map(
+  const labels = paths.map(
     (path) =>
       `${path.relay === null ? "direct" : `through ${path.relay}`} to ${path.address}: ${stateOf(path)}, ${Math.round(shareOf(path, paths) * 100)} % of the requests, median ${ms(path.p50_ms)}`,
   );
@@ -47,7 +47,7 @@ export function PathDiagram({ paths }: { paths: readonly OriginPath[] }) {
           class="paths"
           viewBox={`0 0 ${width} ${height}`}
           role="img"
-          aria-label={`Paths: ${said.join("; ")}`}
+          aria-label={`Paths: ${labels.join("; ")}`}
         >
           {lines
             .toSorted((a, b) => Number(a.path.current) - Number(b.path.current))

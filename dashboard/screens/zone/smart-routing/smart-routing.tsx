@@ -88,7 +88,7 @@ function Measurements({ data }: { data: Analytics }) {
           note={
             data.p50_ratio !== null
               ? `of ${count(data.smart.requests)} requests`
-              : `needs ${enough} requests, ${enoughDirect} of them direct; has ${count(data.smart.requests + data.direct.requests)}, ${count(data.direct.requests)}`
+              : `too few requests: ${count(data.smart.requests + data.direct.requests)} of ${enough}, ${count(data.direct.requests)} of ${enoughDirect} direct`
           }
         />
         <Figure

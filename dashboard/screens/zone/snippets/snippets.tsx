@@ -1,31 +1,23 @@
 import { useState } from "preact/hooks";
 import { useGet } from "../../../core/cache.ts";
-import type { Call } from "../../../core/client.ts";
 import { useShortcuts } from "../../../core/keys.ts";
 import { useRefusal } from "../../../core/permissions.ts";
 import { useSearch } from "../../../core/router.ts";
 import { useZone } from "../../../core/zone.ts";
 import { Button } from "../../../parts/button.tsx";
 import { Confirm } from "../../../parts/confirm.tsx";
-import { Dialog } from "../../../parts/dialog.tsx";
-import { ActionForm, SelectField, Switch, TextField, useForm } from "../../../parts/form.tsx";
-import { Card, Page, State, Time } from "../../../parts/layout.tsx";
+import { Page, Time } from "../../../parts/layout.tsx";
 import { Menu } from "../../../parts/menu.tsx";
 import { Empty, Loaded } from "../../../parts/states.tsx";
 import { Table } from "../../../parts/table.tsx";
+import { RulesCard } from "./rules-card.tsx";
 import { SnippetPanel } from "./snippet-panel.tsx";
+import type { SnippetRule } from "./snippet-rule.ts";
 
 interface Snippet {
   snippet_name: string;
   created_on: string;
   modified_on: string;
-}
-interface SnippetRule {
-  id?: string;
-  description: string;
-  enabled: boolean;
-  expression: string;
-  snippet_name: string;
 }
 
 /** The zone's snippets, and the rules that choose the requests they handle. */
@@ -36,25 +28,10 @@ export default function Snippets() {
   const rules = useGet<SnippetRule[]>(`${base}/snippet_rules`);
   const [openName, setOpenName] = useSearch("snippet");
   const [deleted, setDeleted] = useState<string | undefined>(undefined);
-  const [rule, setRule] = useState<number | undefined>(undefined);
-  const refusal = useRefusal();
-  const edit = refusal("PUT /zones/{zone_id}/snippets/{snippet_name}");
+  const edit = useRefusal()("PUT /zones/{zone_id}/snippets/{snippet_name}");
   useShortcuts([{ keys: "n", label: "Write a snippet", run: () => edit === undefined && setOpenName("+") }]);
   const names = snippets.data?.map(({ snippet_name }) => snippet_name) ?? [];
   const list = rules.data ?? [];
-  const ruleCall = (next: readonly SnippetRule[]) => ({
-    op: "PUT /zones/{zone_id}/snippets/snippet_rules",
-    params: { zone_id: zone.id },
-    body: {
-      rules: next.map(({ id, description, enabled, expression, snippet_name }) => ({
-        ...(id && { id }),
-        description,
-        enabled,
-        expression,
-        snippet_name,
-      })),
-    },
-  });
   const add = (
     <Button icon="plus" kind="primary" refusal={edit} onPress={() => setOpenName("+")}>
       Write a snippet
@@ -119,68 +96,14 @@ export default function Snippets() {
             />
           )}
         </Loaded>
-        {names.length > 0 && (
-          <Card
-            title="Rules"
-            actions={
-              <Button icon="plus" refusal={edit} onPress={() => setRule(-1)}>
-                Add a rule
-              </Button>
-            }
-          >
-            <Loaded of={rules} rows={2} empty={<p class="faint">No rule: no snippet runs.</p>}>
-              {(all) => (
-                <Table
-                  label="Snippet rules"
-                  rows={all}
-                  keyOf={({ id, expression }) => id ?? expression}
-                  columns={[
-                    { title: "When", isWide: true, cell: ({ expression }) => <code>{expression}</code> },
-                    { title: "Snippet", cell: ({ snippet_name }) => <code>{snippet_name}</code> },
-                    {
-                      title: "State",
-                      cell: ({ enabled }) => (
-                        <State tone={enabled ? "ok" : "off"}>{enabled ? "on" : "off"}</State>
-                      ),
-                    },
-                  ]}
-                  actions={(each) => (
-                    <Button
-                      icon="edit"
-                      kind="quiet"
-                      label="Edit the rule"
-                      refusal={edit}
-                      onPress={() => setRule(all.indexOf(each))}
-                    />
-                  )}
-                />
-              )}
-            </Loaded>
-          </Card>
-        )}
+        {names.length > 0 && <RulesCard rules={rules} names={names} path={base} />}
       </div>
       {openName !== "" && (
         <SnippetPanel
           key={openName}
           name={openName === "+" ? undefined : openName}
-          onClose={() => setOpenName("")}
-        />
-      )}
-      {rule !== undefined && (
-        <RuleDialog
-          rule={list[rule]}
           names={names}
-          callOf={(next) =>
-            ruleCall(
-              next === undefined
-                ? list.toSpliced(rule, 1)
-                : rule < 0
-                  ? [...list, next]
-                  : list.with(rule, next),
-            )
-          }
-          path={base}
-          onClose={() => setRule(undefined)}
+          onClose={() => setOpenName("")}
         />
       )}
       {deleted !== undefined && (
@@ -197,77 +120,5 @@ export default function Snippets() {
         />
       )}
     </Page>
-  );
-}
-
-interface RuleDialogProps {
-  rule: SnippetRule | undefined;
-  names: readonly string[];
-  /** The call that saves the rules with this rule; `undefined` removes it. */
-  callOf: (rule: SnippetRule | undefined) => Call;
-  path: string;
-  onClose: () => void;
-}
-
-function RuleDialog({ rule, names, callOf, path, onClose }: RuleDialogProps) {
-  const { values, set } = useForm<SnippetRule>(
-    rule ?? { description: "", enabled: true, expression: "true", snippet_name: names[0] ?? "" },
-  );
-  const [isDeleting, setDeleting] = useState(false);
-  if (isDeleting)
-    return (
-      <Confirm
-        title="Delete the rule"
-        submit="Delete"
-        call={callOf(undefined)}
-        done="The rule was deleted"
-        invalidates={[path]}
-        onDone={onClose}
-        onClose={() => setDeleting(false)}
-      />
-    );
-  return (
-    <Dialog title={rule === undefined ? "Add a rule" : "Edit the rule"} kind="side" onClose={onClose}>
-      <ActionForm
-        call={callOf(values)}
-        submit="Save"
-        done="The rule was saved"
-        invalidates={[path]}
-        onCancel={onClose}
-        onDone={onClose}
-      >
-        {(failure) => (
-          <>
-            <SelectField
-              label="Snippet"
-              value={values.snippet_name}
-              onChange={(name) => set("snippet_name", name)}
-              options={names}
-            />
-            <TextField
-              label="When requests match"
-              value={values.expression}
-              onChange={(value) => set("expression", value)}
-              rows={4}
-              isMono
-              error={failure?.errors.find(({ source }) => source?.pointer.endsWith("/expression"))?.message}
-            />
-            <TextField
-              label="Description"
-              value={values.description}
-              onChange={(value) => set("description", value)}
-            />
-            <Switch label="On" isOn={values.enabled} onChange={(on) => set("enabled", on)} />
-          </>
-        )}
-      </ActionForm>
-      {rule !== undefined && (
-        <div class="row">
-          <Button icon="trash" kind="bad" onPress={() => setDeleting(true)}>
-            Delete
-          </Button>
-        </div>
-      )}
-    </Dialog>
   );
 }

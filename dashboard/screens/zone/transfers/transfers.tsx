@@ -7,7 +7,7 @@ import { FormDialog } from "../../../parts/form-dialog.tsx";
 import { Button } from "../../../parts/button.tsx";
 import { Confirm } from "../../../parts/confirm.tsx";
 import { Card, Facts, Page, State, Time } from "../../../parts/layout.tsx";
-import { Empty, Failure, Loaded } from "../../../parts/states.tsx";
+import { Empty, Loaded } from "../../../parts/states.tsx";
 import type { ScreenProps } from "../../../shell/route.ts";
 import { Parties, type Peer } from "./parties.tsx";
 
@@ -18,6 +18,7 @@ interface Outgoing {
   soa_serial: number;
   checked_time: string | null;
   last_transferred_time: string | null;
+  status: "Enabled" | "Disabled";
 }
 
 const base = "/zones/{zone_id}/secondary_dns/outgoing";
@@ -25,99 +26,57 @@ const base = "/zones/{zone_id}/secondary_dns/outgoing";
 /** Secondary name servers that take the zone from here. */
 export default function Transfers({ account }: ScreenProps) {
   const zone = useZone();
-  const path = `/zones/${zone.id}/secondary_dns/outgoing`;
-  const outgoing = useGet<Outgoing>(path);
-  const hasNone =
-    outgoing.failure !== undefined &&
-    outgoing.data === undefined &&
-    outgoing.failure.status !== 403 &&
-    outgoing.failure.status !== 0;
-  const status = useGet<"Enabled" | "Disabled">(outgoing.data === undefined ? undefined : `${path}/status`);
   const peers = useGet<Peer[]>(`/accounts/${account}/secondary_dns/peers`);
+  const hasNoPeer = peers.data?.length === 0;
+  // Unlike the public operation, it is not answered 404 for a zone without a transfer.
+  const path = `/zones/${zone.id}/edge/transfers`;
+  const transfers = useGet<{ outgoing: Outgoing | null }>(path);
   const [open, setOpen] = useState<"edit" | "delete" | undefined>(undefined);
   const action = useAction({ done: "Done", invalidates: [path], tellsFailure: true });
   const refusal = useRefusal()(`POST ${base}`);
-  const isOn = status.data === "Enabled";
   const run = (name: string): void =>
     void action.run({ op: `POST ${base}/${name}`, params: { zone_id: zone.id } });
-  const nameOf = (id: string): string => peers.data?.find((peer) => peer.id === id)?.name ?? id;
   return (
-    <Page title="Transfers" about="Secondary name servers take the zone from here, and are told of changes.">
+    <Page
+      title="Transfers"
+      about="Secondary name servers take the zone from here, and are notified of changes."
+    >
       <div class="stack">
-        {hasNone ? (
-          <Empty
-            icon="route"
-            title="The zone is not transferred to others"
-            actions={
-              <Button
-                icon="plus"
-                kind="primary"
-                refusal={refusal ?? (peers.data?.length === 0 ? "add a peer first" : undefined)}
-                onPress={() => setOpen("edit")}
-              >
-                Choose peers
-              </Button>
-            }
-          >
-            <p>A peer is a secondary name server, with its address and its key.</p>
-          </Empty>
-        ) : outgoing.failure !== undefined && outgoing.data === undefined ? (
-          <Failure failure={outgoing.failure} onRetry={outgoing.reload} />
-        ) : (
-          <Loaded of={outgoing}>
-            {(data) => (
-              <Card
-                title={
-                  <State tone={isOn ? "ok" : "off"}>{isOn ? "Transfers are on" : "Transfers are off"}</State>
-                }
+        <Loaded of={transfers}>
+          {({ outgoing }) =>
+            outgoing === null ? (
+              <Empty
+                icon="route"
+                title="The zone is not transferred to others"
                 actions={
-                  <>
-                    <Button refusal={refusal} onPress={() => run("force_notify")}>
-                      Notify now
-                    </Button>
-                    <Button refusal={refusal} onPress={() => run(isOn ? "disable" : "enable")}>
-                      {isOn ? "Switch off" : "Switch on"}
-                    </Button>
-                    <Button icon="edit" refusal={refusal} onPress={() => setOpen("edit")}>
-                      Edit
-                    </Button>
-                    <Button
-                      icon="trash"
-                      kind="quiet"
-                      label="Delete"
-                      refusal={refusal}
-                      onPress={() => setOpen("delete")}
-                    />
-                  </>
+                  <Button
+                    icon="plus"
+                    kind="primary"
+                    refusal={refusal ?? (hasNoPeer ? "add a peer first" : undefined)}
+                    onPress={() => setOpen("edit")}
+                  >
+                    Choose peers
+                  </Button>
                 }
               >
-                <Facts
-                  facts={[
-                    ["Peers", data.peers.map(nameOf).join(", ")],
-                    ["Serial", String(data.soa_serial)],
-                    [
-                      "Last asked",
-                      data.checked_time === null ? "never" : <Time key="checked" at={data.checked_time} />,
-                    ],
-                    [
-                      "Last transfer",
-                      data.last_transferred_time === null ? (
-                        "never"
-                      ) : (
-                        <Time key="last" at={data.last_transferred_time} />
-                      ),
-                    ],
-                  ]}
-                />
-              </Card>
-            )}
-          </Loaded>
-        )}
+                <p>A peer is a secondary name server, with its address and its key.</p>
+              </Empty>
+            ) : (
+              <OutgoingCard
+                outgoing={outgoing}
+                peers={peers.data ?? []}
+                refusal={refusal}
+                run={run}
+                onAsk={setOpen}
+              />
+            )
+          }
+        </Loaded>
         <Parties account={account} />
       </div>
       {open === "edit" && (
         <PeersDialog
-          current={outgoing.data}
+          current={transfers.data?.outgoing ?? undefined}
           peers={peers.data ?? []}
           path={path}
           onClose={() => setOpen(undefined)}
@@ -134,6 +93,57 @@ export default function Transfers({ account }: ScreenProps) {
         />
       )}
     </Page>
+  );
+}
+
+interface OutgoingCardProps {
+  outgoing: Outgoing;
+  peers: readonly Peer[];
+  refusal: string | undefined;
+  run: (name: string) => void;
+  onAsk: (what: "edit" | "delete") => void;
+}
+
+function OutgoingCard({ outgoing, peers, refusal, run, onAsk }: OutgoingCardProps) {
+  const isOn = outgoing.status === "Enabled";
+  const nameOf = (id: string): string => peers.find((peer) => peer.id === id)?.name ?? id;
+  const time = (at: string | null) => (at === null ? "never" : <Time at={at} />);
+  return (
+    <Card
+      title={<State tone={isOn ? "ok" : "off"}>{isOn ? "Transfers are on" : "Transfers are off"}</State>}
+      actions={
+        <>
+          <Button
+            refusal={refusal ?? (isOn ? undefined : "transfers are off")}
+            onPress={() => run("force_notify")}
+          >
+            Notify now
+          </Button>
+          <Button refusal={refusal} onPress={() => run(isOn ? "disable" : "enable")}>
+            {isOn ? "Switch off" : "Switch on"}
+          </Button>
+          <Button icon="edit" refusal={refusal} onPress={() => onAsk("edit")}>
+            Edit
+          </Button>
+          <Button
+            icon="trash"
+            kind="quiet"
+            label="Delete"
+            refusal={refusal}
+            onPress={() => onAsk("delete")}
+          />
+        </>
+      }
+    >
+      <Facts
+        facts={[
+          ["Peers", outgoing.peers.map(nameOf).join(", ")],
+          ["Serial", String(outgoing.soa_serial)],
+          ["Last asked", time(outgoing.checked_time)],
+          ["Last transfer", time(outgoing.last_transferred_time)],
+        ]}
+      />
+    </Card>
   );
 }
 

@@ -1,4 +1,4 @@
-import { MigrationError, printable } from "../failure.ts";
+import { CallRefused, MigrationError, printable } from "../failure.ts";
 import type { Client } from "./client.ts";
 import { objectsIn, pagesOf } from "./lists.ts";
 import { path } from "./path.ts";
@@ -29,7 +29,7 @@ export class MigratedAccount {
   readonly accountId: string;
   readonly zones: AccountZone[];
   readonly #names = new Map<Named, Promise<Map<string, string>>>();
-  #domainHosts: Promise<ReadonlySet<string>> | undefined;
+  #domainHosts: Promise<ReadonlySet<string> | undefined> | undefined;
 
   constructor(client: Client, accountId: string, zones: readonly AccountZone[]) {
     this.client = client;
@@ -60,13 +60,20 @@ export class MigratedAccount {
     this.#names.delete(kind);
   }
 
-  /** The hosts of scripts' domains, whose records belong to them. */
-  async domainHosts(): Promise<ReadonlySet<string>> {
-    this.#domainHosts ??= (async () => {
+  /** The hosts of scripts' domains, whose records belong to them; undefined if the token cannot read them. */
+  async domainHosts(): Promise<ReadonlySet<string> | undefined> {
+    this.#domainHosts ??= this.#readDomainHosts();
+    return this.#domainHosts;
+  }
+
+  async #readDomainHosts(): Promise<ReadonlySet<string> | undefined> {
+    try {
       const { result } = await this.client.get(path`/accounts/${this.accountId}/workers/domains`);
       return new Set(objectsIn(result).map(({ hostname }) => String(hostname)));
-    })();
-    return this.#domainHosts;
+    } catch (error) {
+      if (error instanceof CallRefused && error.isAbsence) return undefined;
+      throw error;
+    }
   }
 
   forgetDomains(): void {

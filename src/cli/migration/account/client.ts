@@ -5,7 +5,7 @@ import { readBounded } from "./bounded-body.ts";
 import { retryDelayMs } from "./retry.ts";
 
 /** An answer with status 200 to 299. */
-export interface CallAnswer {
+export interface ApiResponse {
   contentType: string;
   /** The main module of a script's code. */
   entrypoint: string | null;
@@ -13,8 +13,8 @@ export interface CallAnswer {
 }
 /** The answers that an interrupted import has received already. */
 export interface Recorded {
-  find(path: string): CallAnswer | undefined;
-  add(path: string, answer: CallAnswer): void;
+  find(path: string): ApiResponse | undefined;
+  add(path: string, answer: ApiResponse): void;
 }
 export interface ClientOptions {
   baseUrl: string;
@@ -43,7 +43,7 @@ export class Client {
   callCount = 0;
 
   constructor(options: ClientOptions) {
-    this.#options = { ...options, baseUrl: options.baseUrl.replace(/\/+$/, "") };
+    this.#options = { ...options, baseUrl: options.baseUrl.replace(/(?<!\/)\/+$/, "") };
   }
 
   /** A GET whose answer is an envelope. */
@@ -57,7 +57,7 @@ export class Client {
   }
 
   /** A GET whose answer is any bytes. */
-  async bytes(path: string): Promise<CallAnswer> {
+  async bytes(path: string): Promise<ApiResponse> {
     const known = this.#options.recorded?.find(path);
     if (known !== undefined) return known;
     const answer = await this.#call("GET", path);
@@ -70,7 +70,7 @@ export class Client {
     return envelopeOf(`${method} ${path}`, await this.#call(method, path, body)).result;
   }
 
-  async #call(method: string, path: string, body?: unknown): Promise<CallAnswer> {
+  async #call(method: string, path: string, body?: unknown): Promise<ApiResponse> {
     for (let attempt = 0; ; attempt++) {
       await this.#pace();
       let response: Response;
@@ -113,7 +113,7 @@ export class Client {
     });
   }
 
-  async #read(response: Response): Promise<CallAnswer> {
+  async #read(response: Response): Promise<ApiResponse> {
     return {
       contentType: response.headers.get("content-type") ?? "",
       entrypoint: response.headers.get("cf-entrypoint"),
@@ -165,7 +165,7 @@ function errorOf(error: unknown): { code?: number; message?: string } {
   };
 }
 
-function envelopeOf(call: string, { body, contentType }: CallAnswer): Envelope {
+function envelopeOf(call: string, { body, contentType }: ApiResponse): Envelope {
   if (body.length === 0) return { result: null, result_info: {} };
   try {
     const envelope = JSON.parse(new TextDecoder().decode(body)) as Partial<Envelope> | null;

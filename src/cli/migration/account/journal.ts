@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { clock } from "../../../platform/timers/clock.ts";
 import { MigrationError } from "../failure.ts";
-import type { CallAnswer, Recorded } from "./client.ts";
+import type { ApiResponse, Recorded } from "./client.ts";
 
 /** Older answers are not reused, because the account may have changed since. */
 const ageMsMax = 24 * 3_600_000;
@@ -14,7 +14,7 @@ const bytesMax = 512 * 1024 * 1024;
  */
 export class ReadingJournal implements Recorded {
   readonly #file: string;
-  readonly #answers = new Map<string, CallAnswer>();
+  readonly #answers = new Map<string, ApiResponse>();
   #bytes = 0;
 
   constructor(file: string, reader: readonly string[]) {
@@ -28,11 +28,11 @@ export class ReadingJournal implements Recorded {
     return this.#answers.size;
   }
 
-  find(path: string): CallAnswer | undefined {
+  find(path: string): ApiResponse | undefined {
     return this.#answers.get(path);
   }
 
-  add(path: string, { contentType, entrypoint, body }: CallAnswer): void {
+  add(path: string, { contentType, entrypoint, body }: ApiResponse): void {
     const line = JSON.stringify([path, contentType, entrypoint, Buffer.from(body).toString("base64")]);
     this.#bytes += line.length;
     // A larger journal would cost more than reading again.

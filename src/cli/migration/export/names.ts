@@ -8,7 +8,7 @@ const slugOf = (text: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "_")
     .slice(0, slugCharsMax)
-    .replace(/^_+|_+$/g, "") || "unnamed";
+    .replace(/^_+|(?<!_)_+$/g, "") || "unnamed";
 
 /** Gives each text its own label; texts with one slug get a number. */
 export class Labels {

@@ -66,7 +66,7 @@ export const terraformProducts: Readonly<Record<string, Describe | string>> = {
         account_id: context.accountId,
         namespace_id: context.idOf("kv_namespace", nameIn(namespace)),
         key_name: key,
-        value: textOf(value as unknown as Bytes),
+        value: terraformText(value as unknown as Bytes),
         metadata: metadata === null ? undefined : JSON.stringify(metadata),
       },
     };
@@ -172,7 +172,7 @@ function setting(id: string, value: HclValue, zone: HclExpression, zoneId: strin
 }
 
 /** Terraform normalizes its strings, so other texts would change. */
-export function textOf(bytes: Bytes): string {
+export function terraformText(bytes: Bytes): string {
   if ("base64" in bytes) throw new NotExpressible("the value is not text");
   if (bytes.text !== bytes.text.normalize("NFC")) throw new NotExpressible("the value would be normalized");
   return bytes.text;

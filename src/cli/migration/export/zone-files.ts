@@ -1,3 +1,4 @@
+import { atOnce } from "../../../platform/timers/slices.ts";
 import { printZoneFile } from "../../../dns/records/zone-file/print.ts";
 import type { RecordFields } from "../../../dns/records/record.ts";
 import type { Document } from "../document.ts";
@@ -15,7 +16,7 @@ export function exportZoneFiles({ zones, resources }: Document, nowMs: number): 
       .map(({ value }) => value as unknown as RecordFields);
     const serial = Math.floor(nowMs / 1000);
     const file = plainPattern.test(name) ? `${name}.zone` : fileNameFor(name, ".zone");
-    files.set(file, printZoneFile({ name, nameServers: [], serial }, records, nowMs));
+    files.set(file, atOnce(printZoneFile({ name, nameServers: [], serial }, records, nowMs)));
   }
   return files;
 }

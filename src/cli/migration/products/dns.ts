@@ -40,17 +40,20 @@ export const dnsRecord = product({
     const hosts = await account.domainHosts();
     const refused: string[] = [];
     const managed: string[] = [];
+    const perhapsOfDomains: string[] = [];
     for (const raw of await pagesOf(account.client, path`/zones/${zone.id}/dns_records`, 1000)) {
       const title = `${String(raw["type"])} ${String(raw["name"])}`;
       const isReadOnly = (raw["meta"] as { read_only?: unknown } | null)?.read_only === true;
-      if (isOfDomain(raw, hosts)) continue;
-      if (isReadOnly) managed.push(title);
+      if (isOriginless(raw) && hosts?.has(String(raw["name"])) !== false) {
+        if (hosts === undefined) perhapsOfDomains.push(title);
+      } else if (isReadOnly) managed.push(title);
       else {
         const record = described(raw, zone.name);
         if (record === undefined) refused.push(title);
         else yield { id: String(raw["id"]), value: record };
       }
     }
+    leaveOut(perhapsOfDomains, "may be of domains of scripts, which the token cannot read");
     leaveOut(managed, "another product of the account makes them");
     leaveOut(refused, "an installation refuses their type or content");
   },
@@ -75,12 +78,9 @@ const bodyOf = ({ content, data, priority, ...others }: DescribedRecord): Record
   ...(priority === null ? {} : { priority }),
 });
 
-/** The record that a script's domain makes for itself. */
-const isOfDomain = (raw: Record<string, unknown>, hosts: ReadonlySet<string>): boolean =>
-  raw["type"] === "AAAA" &&
-  raw["content"] === "100::" &&
-  raw["proxied"] === true &&
-  hosts.has(String(raw["name"]));
+/** A record as a script's domain makes it for itself. */
+const isOriginless = (raw: Record<string, unknown>): boolean =>
+  raw["type"] === "AAAA" && raw["content"] === "100::" && raw["proxied"] === true;
 
 function described(raw: Record<string, unknown>, zoneName: string): RecordFields | undefined {
   const { type, name, content, data, priority, ttl, proxied, settings, comment, tags } = raw;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { CallAnswer } from "../account/client.ts";
+import type { ApiResponse } from "../account/client.ts";
 import { bytesOf, BytesSchema, describeBytes } from "../bytes.ts";
 
 /** One file of a script or snippet. */
@@ -11,7 +11,7 @@ export const ModuleSchema = z.object({
 export type DescribedModule = z.output<typeof ModuleSchema>;
 
 /** The files in an answer: the parts of a form, or the whole body as one file. */
-export async function modulesIn({ body, contentType }: CallAnswer): Promise<DescribedModule[]> {
+export async function modulesIn({ body, contentType }: ApiResponse): Promise<DescribedModule[]> {
   if (!contentType.startsWith("multipart/form-data"))
     return [{ name: "worker.js", content_type: "application/javascript", content: describeBytes(body) }];
   const headers = { "content-type": contentType };

@@ -1,12 +1,12 @@
 import { apiErrors, type ApiError } from "../errors.ts";
 import products from "./absent-products.json" with { type: "json" };
 
-interface Node {
-  children: Map<string, Node>;
+interface PathNode {
+  children: Map<string, PathNode>;
   product?: string;
 }
 
-const root: Node = { children: new Map() };
+const root: PathNode = { children: new Map() };
 for (const [path, product] of Object.entries(products)) {
   let node = root;
   for (const segment of path.split("/")) {
@@ -28,7 +28,7 @@ export const absentAnalytics = (): ApiError =>
  * The Cloudflare product that a canonical path belongs to, if this platform does not have it; else undefined.
  */
 export function absentProduct(path: string): string | undefined {
-  let node: Node | undefined = root;
+  let node: PathNode | undefined = root;
   for (const segment of path.split("/").slice(1)) {
     node = node.children.get(segment) ?? node.children.get("*");
     if (node === undefined) return undefined;

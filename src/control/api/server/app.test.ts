@@ -132,6 +132,26 @@ it("reads a body in pieces up to its limit, even with a wrong Content-Length", a
   expect([status, text]).toEqual([413, expect.stringContaining("1000")]);
 });
 
+it("refuses a body that is too large without 100 Continue, and asks for one that fits", async () => {
+  const { port } = server.address() as AddressInfo;
+  const answered = async (length: number, body: string): Promise<string> => {
+    const socket = connect(port, "127.0.0.1");
+    const head = "host: a\r\nauthorization: Bearer token\r\ncontent-type: application/json";
+    socket.write(
+      `POST /takes HTTP/1.1\r\n${head}\r\nconnection: close\r\nexpect: 100-continue\r\ncontent-length: ${length}\r\n\r\n`,
+    );
+    let text = "";
+    for await (const chunk of socket) {
+      text += String(chunk);
+      if (/^HTTP\/1\.1 100 Continue\r\n\r\n$/.test(text)) socket.write(body);
+    }
+    return text;
+  };
+  expect(await answered(1_000_000, "")).toMatch(/^HTTP\/1\.1 413 /);
+  const body = '{"text":"abc"}';
+  expect(await answered(body.length, body)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /);
+});
+
 it("logs an aborted upload as information, not as an error", async () => {
   const { port } = server.address() as AddressInfo;
   const socket = connect(port, "127.0.0.1").on("error", () => {});
@@ -142,9 +162,9 @@ it("logs an aborted upload as information, not as an error", async () => {
   const closed = new Promise((resolve) => request.socket.once("close", resolve));
   socket.resetAndDestroy();
   await closed;
-  const told = (): { level: number }[] =>
+  const logged = (): { level: number }[] =>
     lines.filter((line) => line.includes('"takes"')).map((line) => JSON.parse(line) as { level: number });
-  await vi.waitFor(() => expect(told()).toMatchObject([{ level: 30, msg: "the client disconnected" }]));
+  await vi.waitFor(() => expect(logged()).toMatchObject([{ level: 30, msg: "the client disconnected" }]));
 });
 
 it("is alive but not ready while a part is missing, and names that part", async () => {

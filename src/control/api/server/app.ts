@@ -8,7 +8,7 @@ import { isAudited } from "../../audit/describe.ts";
 import type { AuditedCall } from "../../audit/entry.ts";
 import { beforeReader, type ReadBefore } from "../../audit/before.ts";
 import type { Zones } from "../../zones/zones.ts";
-import { afterBody } from "../../../platform/util/after-body.ts";
+import { afterBody } from "../../../platform/listen/after-body.ts";
 import { permissionGroups, type PermissionKey } from "../../access/permissions.ts";
 import { isId, newUuid } from "../../../platform/util/ids.ts";
 import { traceCalls } from "./call-trace.ts";
@@ -22,7 +22,7 @@ import { apiErrorOf, apiErrors, ApiError, ApiErrors, callerError, type ErrorCode
 import type { Call, Operation } from "../operation.ts";
 import { compressed } from "./compress.ts";
 import { noApiHooks, type ApiHooks, type SeenCall } from "./hooks.ts";
-import { canonicalPath, comparePaths, routePattern } from "./paths.ts";
+import { canonicalPath, orderOfPath, routePattern } from "./paths.ts";
 import { RateLimiter } from "./rate-limit.ts";
 import type { SharedRates } from "../../../platform/storage/nodes/shared-rates.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
@@ -42,7 +42,7 @@ export interface ApiChecks {
   /** Validates results against their schemas too. */
   validateResults?: boolean;
   /** Called with each result before it is sent. */
-  onAnswer?: (operation: Operation, result: unknown, incoming: IncomingMessage) => void;
+  onResult?: (operation: Operation, result: unknown, incoming: IncomingMessage) => void;
   /** Turns the audit log off, to measure its cost. */
   withoutAudit?: boolean;
 }
@@ -94,7 +94,10 @@ export function createApi(options: ApiOptions): Hono<Environment> {
     ...options.operations.map(({ operation }) => operation.errorCodes),
   );
   // The router takes the first match.
-  const bound = options.operations.toSorted((a, b) => comparePaths(a.operation.path, b.operation.path));
+  const bound = options.operations
+    .map((each) => ({ each, order: orderOfPath(each.operation.path) }))
+    .toSorted((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)))
+    .map(({ each }) => each);
   const readBefore = beforeReader(bound);
   for (const { operation, services } of bound) {
     const answer = async (context: Context<Environment>): Promise<Response> => {
@@ -112,7 +115,7 @@ export function createApi(options: ApiOptions): Hono<Environment> {
         try {
           return await perform({ operation, services, readBefore, limiter }, call, options);
         } catch (error) {
-          return answerError(apiErrorOf(error, errorCodes) ?? error, operation, call, options);
+          return respondWithError(apiErrorOf(error, errorCodes) ?? error, operation, call, options);
         }
       };
       return hooks.around === undefined ? performed() : hooks.around(seenOf(call, operation), performed);
@@ -133,7 +136,7 @@ export function createApi(options: ApiOptions): Hono<Environment> {
   return app;
 }
 
-async function answerError(
+async function respondWithError(
   error: unknown,
   operation: Operation,
   call: Incoming,
@@ -212,6 +215,7 @@ async function perform(
     ...locate(operation, incoming, options),
   };
   authorize(operation, call);
+  refuseUnknownCondition(operation, request);
   if (operation.query !== undefined) call.query = validate(operation.query, queryOf(incoming.url), "query");
   call.body = await readBody(operation, request, options.bodyBytesMax);
   if (seen !== undefined) {
@@ -225,7 +229,7 @@ async function perform(
     { before: () => readBefore(operation, call), statusOf: (error) => statusOf(error, operation) },
     () => operation.handle(call as Call<never, never, never>),
   );
-  if (options.onAnswer !== undefined || options.validateResults === true)
+  if (options.onResult !== undefined || options.validateResults === true)
     lookAt(operation, result instanceof PreparedJson ? result.value : result, call, options);
   if (operation.answer === "raw") return withSeq(await toReceive(result as Response, request), storage);
   const accepted = request.headers["accept-encoding"];
@@ -236,18 +240,28 @@ async function perform(
       "content-type": "application/json",
       "x-request-id": call.requestId,
       ...seqHeader(storage),
+      ...(call.etag === undefined ? {} : { etag: `"${call.etag}"` }),
       ...headers,
     },
   });
+}
+
+/** A condition that is not checked would be ignored in silence. */
+function refuseUnknownCondition(
+  { method, takesIfMatch }: Operation,
+  { headers: { "if-match": condition = "*" } }: IncomingMessage,
+): void {
+  if (method !== "GET" && takesIfMatch !== true && condition.trim() !== "*")
+    throw apiErrors.conditionUnknown();
 }
 
 function lookAt(
   operation: Operation,
   result: unknown,
   { incoming, body, isAudited: hasEntry }: AuditedCall,
-  { onAnswer, validateResults }: ApiOptions,
+  { onResult, validateResults }: ApiOptions,
 ): void {
-  onAnswer?.(operation, result, incoming);
+  onResult?.(operation, result, incoming);
   if (validateResults === true && isAudited(operation, body) && hasEntry !== true)
     throw new Error(`a call of ${operation.id} left no entry in the audit log`);
   if (validateResults === true && operation.answer !== "raw") checkResult(operation, result);
@@ -272,7 +286,7 @@ function statusOf(error: unknown, { errorCodes }: Operation): number {
   return (known instanceof ApiErrors ? known.errors[0]?.status : known?.status) ?? 500;
 }
 
-const accountPlace = (account: Call<0, 0, object>["account"] | undefined) =>
+const accountScope = (account: Call<0, 0, object>["account"] | undefined) =>
   account === undefined ? {} : { account };
 
 /** Logs a refused call in the audit log, with the account that it named. */
@@ -282,19 +296,19 @@ function noteRefusal(
   status: number,
   { services, idParameters, ...rest }: ApiOptions,
 ): void {
-  let place: Partial<Pick<Call<0, 0, object>, "zone" | "account">> = {};
+  let scope: Partial<Pick<Call<0, 0, object>, "zone" | "account">> = {};
   try {
-    place = locate(operation, incoming, { services, idParameters, ...rest });
+    scope = locate(operation, incoming, { services, idParameters, ...rest });
   } catch {
     // The path names nothing that exists.
   }
   const { actor } = incoming;
   // A caller of another account is logged in its own account, not in the account that it tried to reach.
-  if (actor !== undefined && place.account !== undefined && !actor.belongsTo(place.account.id))
-    place = accountPlace(services.accounts.find(actor.ownerId));
+  if (actor !== undefined && scope.account !== undefined && !actor.belongsTo(scope.account.id))
+    scope = accountScope(services.accounts.find(actor.ownerId));
   services.audit.noteRefusal(
     operation,
-    { account: undefined, zone: undefined, ...incoming, ...place },
+    { account: undefined, zone: undefined, ...incoming, ...scope },
     status,
   );
 }

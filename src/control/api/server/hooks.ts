@@ -14,7 +14,7 @@ export interface SeenCall {
   body: unknown;
 }
 
-/** The places where the test kit hooks into the management API. Each is undefined in production. */
+/** The hooks of the test kit in the management API. Each is undefined in production. */
 export interface ApiHooks {
   /** Answers a request instead of the API and returns true, or returns false to leave it to the API. */
   request: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;

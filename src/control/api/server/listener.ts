@@ -8,7 +8,8 @@ import { CountedServerResponse } from "../../../platform/access-log/counted-resp
 import type { Health } from "../../../platform/observability/health.ts";
 import { answerHealth } from "../../../platform/observability/health-listener.ts";
 import { whileAnswering } from "../../../platform/observability/last-net.ts";
-import { observeAnswer, type Observe } from "../../../platform/observability/observation.ts";
+import { observeResponse, type Observe } from "../../../platform/observability/observation.ts";
+import { continueWhenRead } from "../../../platform/listen/continue.ts";
 import { closeListener, listenAt, type ListenAt } from "../../../platform/listen/listen.ts";
 import type { ApiHooks } from "./hooks.ts";
 import { answerClientErrors } from "./client-error.ts";
@@ -46,13 +47,14 @@ export function createApiServer<E extends Env>(
         () => {
           if (hooks?.request?.(request, response) === true) return;
           if (!answerHealth(request, response, health) && pages?.(request, response) !== true) {
-            if (observe !== undefined) observeAnswer(response, request, observe);
+            if (observe !== undefined) observeResponse(response, request, observe);
             accessLog?.begin(request, response, undefined);
             unawaited(listener(request, response));
           }
         },
       ),
   );
+  continueWhenRead(server);
   answerClientErrors(server);
   return server;
 }

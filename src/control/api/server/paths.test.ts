@@ -1,6 +1,11 @@
 import { fc } from "../../../../test/helpers/properties.ts";
 import { expect, it } from "vitest";
-import { comparePaths } from "./paths.ts";
+import { orderOfPath } from "./paths.ts";
+
+const comparePaths = (a: string, b: string): number => {
+  const [left, right] = [orderOfPath(a), orderOfPath(b)];
+  return left < right ? -1 : Number(left > right);
+};
 
 const segment = fc.constantFrom("a", "b", "c", "{x}", "{y}");
 const path = fc.array(segment, { minLength: 1, maxLength: 4 }).map((segments) => `/${segments.join("/")}`);
@@ -21,4 +26,9 @@ it("is a total order, independent of the order of declaration", () => {
       expect(shuffled.toSorted(comparePaths).map(shape)).toEqual(paths.toSorted(comparePaths).map(shape));
     }),
   );
+});
+
+it("puts fixed text before parameters, and a path before those below it", () => {
+  const ordered = ["/a", "/a/b", "/a/bc", "/a/{x}", "/a/{x}/b", "/b", "/{x}", "/{x}/b"];
+  expect(ordered.toReversed().toSorted(comparePaths)).toEqual(ordered);
 });

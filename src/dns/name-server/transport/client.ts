@@ -58,7 +58,7 @@ async function firstAnswer<Result>(
     for (const server of servers) {
       const question = questionFor(name, type);
       try {
-        const answer = await exchange(server, question);
+        const answer = await exchangeDatagram(server, question);
         const isTruncated = (answer.readUInt16BE(2) & flags.tc) !== 0;
         const result = read(isTruncated ? await exchangeOverTcp(server, question) : answer);
         if (result !== undefined) return result;
@@ -93,7 +93,7 @@ function questionFor(name: string, type: number): Buffer {
  * Sends one message and returns the response. Accepts only a response from this server to this question.
  * Throws after a timeout.
  */
-export async function exchange({ address, port }: Server, message: Buffer): Promise<Buffer> {
+export async function exchangeDatagram({ address, port }: Server, message: Buffer): Promise<Buffer> {
   const socket = createSocket(isIPv6(address) ? "udp6" : "udp4");
   try {
     return await new Promise<Buffer>((resolve, reject) => {

@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
 import { closeListener, listenAt, type ListenAt } from "../../../platform/listen/listen.ts";
+import { endsWithin } from "../../../platform/util/ends-within.ts";
 import type { Answering } from "../answering.ts";
 import { plainAddress } from "../wire/address.ts";
 
@@ -61,9 +61,9 @@ export class TcpListener {
     const server = this.#server;
     if (server === undefined) return;
     const closed = closeListener(server);
-    await Promise.race([closed, delay(lastQueriesMs)]);
+    await endsWithin(lastQueriesMs, closed);
     for (const socket of this.#sockets) socket.destroySoon();
-    await Promise.race([closed, delay(lastQueriesMs)]);
+    await endsWithin(lastQueriesMs, closed);
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }

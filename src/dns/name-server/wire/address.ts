@@ -3,7 +3,7 @@ export const ipv4Bytes = (address: string): Buffer => Buffer.from(address.split(
 
 /** The 16 bytes of an IPv6 address in any notation. */
 export function ipv6Bytes(address: string): Buffer {
-  const spelling = address.replace(/[\d.]+$/, (tail) => {
+  const spelling = address.replace(/(?<![\d.])[\d.]+$/, (tail) => {
     if (!tail.includes(".")) return tail;
     const bytes = ipv4Bytes(tail);
     return `${bytes.toString("hex", 0, 2)}:${bytes.toString("hex", 2)}`;

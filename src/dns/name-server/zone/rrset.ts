@@ -17,9 +17,9 @@ const nameOffsets = new Map<number, number>([
 ]);
 export const compressibleAt = (type: number): number => nameOffsets.get(type) ?? -1;
 
-/** The "automatic" TTL, in seconds. */
-const automaticTtl = 300;
-export const effectiveTtl = (ttl: number): number => (ttl === 1 ? automaticTtl : ttl);
+/** TTL in answers for records whose TTL is automatic, which is stored as 1. */
+const automaticTtlSeconds = 300;
+export const effectiveTtl = (ttl: number): number => (ttl === 1 ? automaticTtlSeconds : ttl);
 
 /**
  * The RRset of records of one type. Its TTL is the lowest of theirs, because an RRset has only one (RFC 2181

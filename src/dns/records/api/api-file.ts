@@ -13,6 +13,7 @@ import type { ImportPlan } from "../zone-file/import-plan.ts";
 import { printZoneFile } from "../zone-file/print.ts";
 import type { DnsRecords } from "../records.ts";
 import { clock } from "../../../platform/timers/clock.ts";
+import { inSlices } from "../../../platform/timers/slices.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -31,7 +32,7 @@ const exportRecords = rawOperation({
   access: dnsRead,
   async handle({ zone, services }) {
     const { zone: current, records } = await services.records.export(zone);
-    const file = printZoneFile(current, records, clock.now());
+    const file = await inSlices(printZoneFile(current, records, clock.now()));
     return new Response(file, { headers: { "content-type": "text/plain; charset=utf-8" } });
   },
 });
@@ -49,12 +50,20 @@ const FileRecordSchema = z.object({
   comment: z.string().nullable(),
   tags: z.array(z.string()),
 });
+const LineSchema = z.object({ line: z.int(), message: z.string() });
 const DiffSchema = z
   .object({
     added: z.array(z.object({ line: z.int(), record: FileRecordSchema })),
     changed: z.array(z.object({ line: z.int(), from: RecordSchema, to: FileRecordSchema })),
-    refused: z.array(z.object({ line: z.int(), message: z.string() })),
-    counts: z.object({ added: z.int(), changed: z.int(), same: z.int(), refused: z.int() }),
+    refused: z.array(LineSchema),
+    skipped: z.array(LineSchema).meta({ description: "SOA and name servers, which the zone has by itself" }),
+    counts: z.object({
+      added: z.int(),
+      changed: z.int(),
+      same: z.int(),
+      refused: z.int(),
+      skipped: z.int(),
+    }),
   })
   .meta({
     id: "DnsImportDiff",
@@ -83,7 +92,7 @@ const fileRecord = ({
   tags: [...tags],
 });
 
-const diffResource = ({ added, changed, same, refused }: ImportPlan, zone: Zone) => ({
+const diffResource = ({ added, changed, same, refused, skipped }: ImportPlan, zone: Zone) => ({
   added: added.slice(0, linesMax).map(({ line, fields }) => ({ line, record: fileRecord(fields) })),
   changed: changed.slice(0, linesMax).map(({ line, record, fields }) => ({
     line,
@@ -91,7 +100,14 @@ const diffResource = ({ added, changed, same, refused }: ImportPlan, zone: Zone)
     to: fileRecord(fields),
   })),
   refused: refused.slice(0, linesMax),
-  counts: { added: added.length, changed: changed.length, same, refused: refused.length },
+  skipped: skipped.slice(0, linesMax),
+  counts: {
+    added: added.length,
+    changed: changed.length,
+    same,
+    refused: refused.length,
+    skipped: skipped.length,
+  },
 });
 
 const importRecords = operation({
@@ -116,12 +132,14 @@ const importRecords = operation({
   async handle({ zone, query, body, services, messages }) {
     const text = typeof body.file === "string" ? body.file : await textOf(body.file);
     if (query.dry_run === true) {
-      const lines = readLines(text, zone.name, plans[zone.plan], body.proxied === "true");
+      const lines = await inSlices(readLines(text, zone.name, plans[zone.plan], body.proxied === "true"));
       const plan = await services.records.planImport(zone, lines);
       const parsed = plan.added.length + plan.changed.length + plan.same + plan.refused.length;
       return { recs_added: 0, total_records_parsed: parsed, diff: diffResource(plan, zone) };
     }
-    const { entries, notices } = readImport(text, zone.name, plans[zone.plan], body.proxied === "true");
+    const { entries, notices } = await inSlices(
+      readImport(text, zone.name, plans[zone.plan], body.proxied === "true"),
+    );
     const added = await services.records.import(zone, entries);
     messages.push(...notices.map((message) => ({ code: 9902, message: `Zone file, ${message}` })));
     return { recs_added: added, total_records_parsed: entries.length };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ownerToken, type Answer } from "../../../../test/helpers/server.ts";
+import { ownerToken, type ApiResponse } from "../../../../test/helpers/server.ts";
 import {
   client,
   createZone,
@@ -15,7 +15,7 @@ async function importFile(
   zone_id: string,
   fields: Record<string, string | Blob>,
   query = "",
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const body = new FormData();
   for (const [name, value] of Object.entries(fields)) body.set(name, value);
   const response = await fetch(`${server.ready.api}/zones/${zone_id}/dns_records/import${query}`, {
@@ -26,7 +26,7 @@ async function importFile(
   return {
     status: response.status,
     headers: response.headers,
-    body: (await response.json()) as Answer["body"],
+    body: (await response.json()) as ApiResponse["body"],
   };
 }
 
@@ -86,12 +86,15 @@ describe("zone files", () => {
       "new TXT one",
       "bad A 300.0.0.1",
       "new A 192.0.2.3",
+      "@ IN SOA ns.example. hostmaster.example. 1 2 3 4 5",
+      "@ NS ns.example.",
     ].join("\n");
     const dry = await importFile(zone_id, { file }, "?dry_run=true");
     expect(dry.status).toBe(200);
     const { recs_added, total_records_parsed, diff } = dry.body.result;
     expect({ recs_added, total_records_parsed }).toEqual({ recs_added: 0, total_records_parsed: 7 });
-    expect(diff.counts).toEqual({ added: 2, changed: 1, same: 2, refused: 2 });
+    expect(diff.counts).toEqual({ added: 2, changed: 1, same: 2, refused: 2, skipped: 2 });
+    expect(diff.skipped).toMatchObject([{ line: 9 }, { line: 10 }]);
     expect(diff.added.map(({ line }: { line: number }) => line)).toEqual([4, 6]);
     expect(diff.changed).toMatchObject([{ line: 3, from: { proxied: false }, to: { proxied: true } }]);
     const refused = diff.refused as { line: number; message: string }[];
@@ -156,5 +159,18 @@ describe("zone files", () => {
       ]);
     }
     expect(await Array.fromAsync(client.dns.records.list({ zone_id }))).toHaveLength(1);
+  });
+
+  it("are one part of a form of few parts, and few faults are reported", async () => {
+    const zone_id = await createZone();
+    const errorsFor = async (count: number): Promise<string[]> => {
+      const part = (i: number): string => `--b\r\ncontent-disposition: form-data; name="f${i}"\r\n\r\n\r\n`;
+      const form = `${Array.from({ length: count }, (_, i) => part(i)).join("")}--b--\r\n`;
+      const headers = { "content-type": "multipart/form-data; boundary=b" };
+      const { body } = await server.call("POST", `/zones/${zone_id}/dns_records/import`, form, headers);
+      return body.errors.map(({ message }) => message);
+    };
+    expect(await errorsFor(50)).toHaveLength(10);
+    expect(await errorsFor(10_000)).toEqual(["Expected at most 100 parts in the form"]);
   });
 });

@@ -1,6 +1,6 @@
 import type Cloudflare from "cloudflare";
 import { describe, expect, it } from "vitest";
-import type { Answer } from "../../../../test/helpers/server.ts";
+import type { ApiResponse } from "../../../../test/helpers/server.ts";
 import {
   client,
   createZone,
@@ -12,7 +12,7 @@ import {
 
 useServer();
 
-const call = (zone_id: string, method: string, path = "", body?: unknown): Promise<Answer> =>
+const call = (zone_id: string, method: string, path = "", body?: unknown): Promise<ApiResponse> =>
   server.call(method, `/zones/${zone_id}/dns_records${path}`, body);
 
 describe("a record in the API", () => {

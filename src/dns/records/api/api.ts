@@ -1,4 +1,6 @@
+import type { IncomingMessage } from "node:http";
 import { z } from "zod";
+import { expected } from "../../../control/api/if-match.ts";
 import { operationsFor } from "../../../control/api/operation.ts";
 import { dnsErrorCodes } from "./api-errors.ts";
 import { dnsEdit, dnsRead } from "../access.ts";
@@ -20,7 +22,9 @@ import {
   ShadowQuery,
 } from "../resource.ts";
 import { dnsErrors } from "../errors.ts";
+import type { DnsRecord } from "../record.ts";
 import type { DnsRecords } from "../records.ts";
+import { isoTime } from "../../../platform/util/ids.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -57,6 +61,14 @@ const listRecords = listOperation({
   },
 });
 
+/** The tag of a record's state: its `modified_on`, which increases with each change. */
+const recordTag = ({ modifiedOn }: DnsRecord): string => isoTime(modifiedOn);
+
+function expectedRecord(incoming: IncomingMessage): (current: DnsRecord) => void {
+  const check = expected(incoming);
+  return (current) => check(recordTag(current));
+}
+
 const createRecord = operation({
   id: "dns_record_create",
   method: "POST",
@@ -82,14 +94,18 @@ const getRecord = operation({
   access: dnsRead,
   query: ShadowQuery,
   result: RecordSchema,
-  async handle({ zone, params, query, services, messages }) {
+  async handle(call) {
+    const { zone, params, query, services, messages } = call;
     messages.push(...shadowAdvice(query));
-    return recordResource(await services.records.find(zone, recordId(params)), zone);
+    const found = await services.records.find(zone, recordId(params));
+    call.etag = recordTag(found);
+    return recordResource(found, zone);
   },
 });
 
 const replaceRecord = operation({
   id: "dns_record_replace",
+  takesIfMatch: true,
   method: "PUT",
   path: record,
   summary: "Replace a record",
@@ -97,11 +113,11 @@ const replaceRecord = operation({
   query: ShadowQuery,
   body: RecordReplacementSchema,
   result: RecordSchema,
-  async handle({ zone, params, query, body, services, messages }) {
+  async handle({ zone, params, query, body, services, messages, incoming }) {
     const id = ownId(params, body);
     const name = body.name ?? `${(await services.records.find(zone, id)).name}.`;
     const input = inputOf({ ...body, name });
-    const replaced = await services.records.replace(zone, id, input);
+    const replaced = await services.records.replace(zone, id, input, expectedRecord(incoming));
     messages.push(...advice(body, input, replaced, zone), ...shadowAdvice(query));
     return recordResource(replaced, zone);
   },
@@ -109,6 +125,7 @@ const replaceRecord = operation({
 
 const editRecord = operation({
   id: "dns_record_edit",
+  takesIfMatch: true,
   method: "PATCH",
   path: record,
   summary: "Change parts of a record",
@@ -116,9 +133,9 @@ const editRecord = operation({
   query: ShadowQuery,
   body: RecordPatchSchema,
   result: RecordSchema,
-  async handle({ zone, params, query, body, services, messages }) {
+  async handle({ zone, params, query, body, services, messages, incoming }) {
     const patch = patchOf(body);
-    const edited = await services.records.edit(zone, ownId(params, body), patch);
+    const edited = await services.records.edit(zone, ownId(params, body), patch, expectedRecord(incoming));
     messages.push(...advice(body, patch, edited, zone), ...shadowAdvice(query));
     return recordResource(edited, zone);
   },
@@ -126,13 +143,14 @@ const editRecord = operation({
 
 const deleteRecord = operation({
   id: "dns_record_delete",
+  takesIfMatch: true,
   method: "DELETE",
   path: record,
   summary: "Delete a record",
   access: dnsEdit,
   result: z.object({ id: z.string() }),
-  async handle({ zone, params, services }) {
-    await services.records.delete(zone, recordId(params));
+  async handle({ zone, params, services, incoming }) {
+    await services.records.delete(zone, recordId(params), expectedRecord(incoming));
     return { id: recordId(params) };
   },
 });

@@ -1,5 +1,5 @@
 import { parseHost } from "./host.ts";
-import { textOf } from "./type.ts";
+import { textOrEmpty } from "./type.ts";
 import { quoteWord } from "./words.ts";
 
 /** One field of a structured record: how its value is parsed, and how it is printed in `content`. */
@@ -43,10 +43,10 @@ export const oneOf = (name: string, values: readonly number[]): Field => {
 /** A number that may also be written as a word in zone files. */
 export const mnemonic = (number: Field, words: Readonly<Record<string, number>>): Field => ({
   ...number,
-  parse: (value) => number.parse(words[textOf(value).toUpperCase()] ?? value),
+  parse: (value) => number.parse(words[textOrEmpty(value).toUpperCase()] ?? value),
 });
 
-const withoutBlanks = (value: unknown): string => textOf(value).replace(/\s+/g, "");
+const withoutBlanks = (value: unknown): string => textOrEmpty(value).replace(/\s+/g, "");
 
 export const hex = (name: string): Field => ({
   name,
@@ -76,7 +76,7 @@ export const base64 = (name: string): Field => ({
 export const host = (name: string): Field => ({
   name,
   expected: 'a host name or "."',
-  parse: (value) => parseHost(textOf(value), { underscore: true, root: true }),
+  parse: (value) => parseHost(textOrEmpty(value), { underscore: true, root: true }),
   print: String,
 });
 
@@ -102,6 +102,6 @@ export const quoted = (
 export const word = (name: string, pattern: RegExp, expected: string): Field => ({
   name,
   expected,
-  parse: (value) => (pattern.test(textOf(value)) ? textOf(value).toLowerCase() : undefined),
+  parse: (value) => (pattern.test(textOrEmpty(value)) ? textOrEmpty(value).toLowerCase() : undefined),
   print: String,
 });

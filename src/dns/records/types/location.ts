@@ -1,5 +1,5 @@
 import { dnsErrors, invalidContent } from "../errors.ts";
-import { textOf, type RecordType, type ValueInput } from "./type.ts";
+import { textOrEmpty, type RecordType, type ValueInput } from "./type.ts";
 
 interface Member {
   name: string;
@@ -69,7 +69,7 @@ export const LOC: RecordType = {
       data[member.name] = value;
     }
     for (const [name, allowed] of Object.entries(directions)) {
-      const value = textOf(raw[name]).toUpperCase();
+      const value = textOrEmpty(raw[name]).toUpperCase();
       if (!allowed.some((letter) => letter === value))
         throw fault(input, name, allowed.join(" or "), raw[name]);
       data[name] = value;
@@ -88,7 +88,7 @@ export const LOC: RecordType = {
 };
 
 function parseNumber(value: unknown, { min, max, decimals }: Member): number | undefined {
-  if (typeof value !== "number" && !/^-?\d{1,9}(\.\d{1,9})?$/.test(textOf(value))) return undefined;
+  if (typeof value !== "number" && !/^-?\d{1,9}(\.\d{1,9})?$/.test(textOrEmpty(value))) return undefined;
   const rounded = Number(Number(value).toFixed(decimals));
   if (decimals === 0 && rounded !== Number(value)) return undefined;
   return rounded >= min && rounded <= max ? rounded : undefined;

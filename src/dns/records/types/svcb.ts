@@ -1,7 +1,7 @@
 import { dnsErrors, invalidContent } from "../errors.ts";
 import { host, uint16 } from "./fields.ts";
 import { parseParameters, printParameter } from "./svcb-parameters.ts";
-import { textOf, type RecordType } from "./type.ts";
+import { textOrEmpty, type RecordType } from "./type.ts";
 
 const members = ["priority", "target", "value"];
 const priorityField = uint16("priority");
@@ -26,7 +26,7 @@ const serviceBinding = (type: string): RecordType => ({
     const target = targetField.parse(raw["target"]) as string | undefined;
     if (target === undefined) throw fault("target", targetField.expected);
     if (typeof (raw["value"] ?? "") !== "string") throw fault("value", "text");
-    const parameters = parseParameters(textOf(raw["value"]));
+    const parameters = parseParameters(textOrEmpty(raw["value"]));
     if (typeof parameters === "string") throw fault("value", parameters);
     if (priority === 0 && parameters.length > 0)
       throw fault("value", "no parameters, because priority 0 makes it an alias,");

@@ -40,4 +40,4 @@ export function refuseMembers(type: string, input: ValueInput): void {
 }
 
 /** A value that should be text. Other types become the empty string. */
-export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+export const textOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -17,16 +17,27 @@ export interface ZoneFileEntry {
 const pattern =
   /[ \t]*(?:;(.*)|([()])|("(?:[^"\\]|\\.)*"|(?:[^\s;()"\\]|\\.)(?:[^\s;()"\\]|\\.|"(?:[^"\\]|\\.)*")*))/suy;
 
+/** The longest record is far shorter. The pattern needs memory for each character of a word. */
+const entryCharactersMax = 64 * 1024;
+
+/** Far more than the records of the largest file and their comments. */
+const linesMax = 1_000_000;
+
 /**
  * Splits a file into entries. Parentheses join lines, quotes protect blanks and semicolons, and a semicolon
- * begins a comment.
+ * begins a comment. Yields once for each line: undefined if no entry ends there.
  */
-export function* entriesOf(text: string): Generator<ZoneFileEntry> {
+export function* entriesOf(text: string): Generator<ZoneFileEntry | undefined> {
   let open: ZoneFileEntry | undefined;
   let depth = 0;
   let line = 0;
+  let length = 0;
   for (const raw of linesOf(text)) {
     line += 1;
+    if (line > linesMax) throw dnsErrors.importFault(line, `expected at most ${linesMax} lines`);
+    length = open === undefined ? raw.length : length + raw.length;
+    if (length > entryCharactersMax)
+      throw dnsErrors.importFault(line, `expected at most ${entryCharactersMax} characters in an entry`);
     const entry: ZoneFileEntry = open ?? { line, words: [], isIndented: /^[ \t]/.test(raw), comment: "" };
     const end = raw.trimEnd().length;
     pattern.lastIndex = 0;
@@ -41,7 +52,7 @@ export function* entriesOf(text: string): Generator<ZoneFileEntry> {
       if (depth < 0) throw dnsErrors.importFault(line, "a closing parenthesis has no opening one");
     }
     open = depth > 0 ? entry : undefined;
-    if (depth === 0 && entry.words.length > 0) yield entry;
+    yield depth === 0 && entry.words.length > 0 ? entry : undefined;
   }
   if (open !== undefined) throw dnsErrors.importFault(open.line, "a parenthesis is not closed");
 }

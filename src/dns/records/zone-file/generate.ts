@@ -19,7 +19,7 @@ export function* generate({ line, words, comment }: ZoneFileEntry): Generator<Zo
     throw dnsErrors.importFault(line, `expected at most ${countMax} records from $GENERATE`);
   }
   for (let number = start; number <= stop; number += step) {
-    const shaped = words.slice(2).map((word) => substitute(word, number, line));
+    const shaped = words.slice(2).map((word) => (word.includes("$") ? substitute(word, number, line) : word));
     yield { line, isIndented: false, comment, words: shaped };
   }
 }

@@ -1,4 +1,5 @@
 import type { Plan } from "../../../control/zones/plans.ts";
+import type { Sliced } from "../../../platform/timers/slices.ts";
 import type { Draft } from "../draft.ts";
 import type { DnsRecord, RecordFields } from "../record.ts";
 import { messageOf, type Lines } from "./import.ts";
@@ -10,12 +11,16 @@ export interface ImportPlan {
   changed: { line: number; record: DnsRecord; fields: RecordFields }[];
   same: number;
   refused: { line: number; message: string }[];
+  /** Records that the zone has by itself. */
+  skipped: { line: number; message: string }[];
 }
 
 /** Compares a file with the `count` records of a zone. Inserts into the draft, which is not written. */
-export function planImport(draft: Draft, { entries, refused }: Lines, count: number, plan: Plan): ImportPlan {
-  const planned: ImportPlan = { added: [], changed: [], same: 0, refused: [...refused] };
+export function* planImport(draft: Draft, lines: Lines, count: number, plan: Plan): Sliced<ImportPlan> {
+  const { entries, refused, skipped } = lines;
+  const planned: ImportPlan = { added: [], changed: [], same: 0, refused: [...refused], skipped };
   for (const { line, fields } of entries) {
+    yield;
     const present = draft.findSame(fields);
     if (present !== undefined) {
       if (isAlike(present, fields)) planned.same++;

@@ -1,8 +1,9 @@
 import type { Plan } from "../../../control/zones/plans.ts";
 import { DomainError, DomainErrors } from "../../../platform/domain-error.ts";
+import type { Sliced } from "../../../platform/timers/slices.ts";
 import { inFile } from "../errors.ts";
 import { automaticTtl, parseRecord, ttlMax, type RecordFields } from "../record.ts";
-import { parseZoneFile, type FileRecord } from "./parse.ts";
+import { parseZoneFile, type FileRecord, type ParsedFile, type SkippedLine } from "./parse.ts";
 
 const noticesMax = 20;
 
@@ -15,33 +16,45 @@ export interface Import {
 /** The valid records of a file, and its other lines. */
 export interface Lines extends Import {
   refused: { line: number; message: string }[];
+  skipped: SkippedLine[];
 }
 
 /**
  * The records of a BIND file, validated for a zone with this name and plan. Throws a DomainError with the line
  * if one is invalid.
  */
-export function readImport(text: string, zoneName: string, plan: Plan, proxiedByDefault: boolean): Import {
-  return readEntries(parseZoneFile(text, zoneName, proxiedByDefault), zoneName, plan, (error, line) => {
+export function* readImport(
+  text: string,
+  zoneName: string,
+  plan: Plan,
+  proxiedByDefault: boolean,
+): Sliced<Import> {
+  const { records } = yield* parseZoneFile(text, zoneName, proxiedByDefault);
+  return yield* readEntries(records, zoneName, plan, (error, line) => {
     throw inFile(error, line);
   });
 }
 
 /** Like `readImport`, but collects all refused lines. After a syntax error, only that line is reported. */
-export function readLines(text: string, zoneName: string, plan: Plan, proxiedByDefault: boolean): Lines {
+export function* readLines(
+  text: string,
+  zoneName: string,
+  plan: Plan,
+  proxiedByDefault: boolean,
+): Sliced<Lines> {
   const refused: Lines["refused"] = [];
-  let parsed: FileRecord[];
+  let parsed: ParsedFile;
   try {
-    parsed = parseZoneFile(text, zoneName, proxiedByDefault);
+    parsed = yield* parseZoneFile(text, zoneName, proxiedByDefault);
   } catch (error) {
     const message = messageOf(error);
     const line = Number(/\bline (\d+)/i.exec(message)?.[1] ?? 0);
-    return { entries: [], notices: [], refused: [{ line, message }] };
+    return { entries: [], notices: [], refused: [{ line, message }], skipped: [] };
   }
-  const read = readEntries(parsed, zoneName, plan, (error, line) => {
+  const read = yield* readEntries(parsed.records, zoneName, plan, (error, line) => {
     refused.push({ line, message: messageOf(error) });
   });
-  return { ...read, refused };
+  return { ...read, refused, skipped: parsed.skipped };
 }
 
 /** Rethrows an error that is not about a record. */
@@ -50,15 +63,16 @@ export function messageOf(error: unknown): string {
   throw error;
 }
 
-function readEntries(
+function* readEntries(
   parsed: readonly FileRecord[],
   zoneName: string,
   plan: Plan,
   onRefusal: (error: unknown, line: number) => void,
-): Import {
+): Sliced<Import> {
   const notices: string[] = [];
   const entries: Import["entries"] = [];
   for (const { line, record } of parsed) {
+    yield;
     const given = record.ttl ?? automaticTtl;
     const ttl = given === automaticTtl ? given : Math.min(Math.max(given, plan.dnsTtlMin), ttlMax);
     if (ttl !== given && record.proxied !== true)

@@ -1,3 +1,4 @@
+import type { Sliced } from "../../../platform/timers/slices.ts";
 import { show } from "../../../platform/util/json.ts";
 import { dnsErrors } from "../errors.ts";
 import { automaticTtl, proxiableTypes, type RecordInput } from "../record.ts";
@@ -5,39 +6,58 @@ import { entriesOf, type ZoneFileEntry } from "./entries.ts";
 import { generate } from "./generate.ts";
 import { parseNotes } from "./notes.ts";
 
-/** More than any zone may have, but few enough for memory. */
+/** More than any zone may have, but few enough for memory. Skipped records count too. */
 const recordsMax = 200_000;
+/** For memory: one long `$GENERATE` would make gigabytes. */
+const generatedCharactersMax = 16 * 1024 * 1024;
 
 export interface FileRecord {
   line: number;
   record: RecordInput;
 }
 
+/** A record of the file that the zone has by itself, and the reason why it is not imported. */
+export interface SkippedLine {
+  line: number;
+  message: string;
+}
+
+/** The records of a file, and those that are left out. */
+export interface ParsedFile {
+  records: FileRecord[];
+  skipped: SkippedLine[];
+}
+
 /**
- * Parses a BIND file (RFC 1035 §5) into records without validating them. Omits the SOA, and name servers at
+ * Parses a BIND file (RFC 1035 §5) into records without validating them. Skips the SOA, and name servers at
  * the apex that have no notes of an export. Throws a DomainError with the line if the file is malformed.
  */
-export function parseZoneFile(text: string, zoneName: string, proxiedByDefault: boolean): FileRecord[] {
+export function* parseZoneFile(
+  text: string,
+  zoneName: string,
+  proxiedByDefault: boolean,
+): Sliced<ParsedFile> {
   const reader = new Reader(zoneName, proxiedByDefault);
   for (const entry of entriesOf(text)) {
+    yield;
+    if (entry === undefined) continue;
     const [first = ""] = entry.words;
     if (entry.isIndented || !first.startsWith("$")) reader.read(entry);
-    else if (first.toUpperCase() === "$GENERATE") for (const each of generate(entry)) reader.read(each);
+    else if (first.toUpperCase() === "$GENERATE") yield* reader.generate(entry);
     else reader.direct(first.toUpperCase(), entry);
-    if (reader.records.length > recordsMax) {
-      throw dnsErrors.importFault(entry.line, `expected at most ${recordsMax} records`);
-    }
   }
-  return reader.records;
+  return { records: reader.records, skipped: reader.skipped };
 }
 
 class Reader {
   readonly records: FileRecord[] = [];
+  readonly skipped: SkippedLine[] = [];
   readonly #apex: string;
   readonly #proxiedByDefault: boolean;
   #origin: string;
   #ttl = automaticTtl;
   #owner: string | undefined;
+  #generatedCharacters = 0;
 
   constructor(zoneName: string, proxiedByDefault: boolean) {
     this.#apex = `${zoneName}.`;
@@ -64,7 +84,21 @@ class Reader {
     this.#ttl = seconds;
   }
 
+  *generate(entry: ZoneFileEntry): Sliced<void> {
+    for (const generated of generate(entry)) {
+      for (const word of generated.words) this.#generatedCharacters += word.length + 1;
+      if (this.#generatedCharacters > generatedCharactersMax) {
+        const expected = `expected at most ${generatedCharactersMax} characters from $GENERATE`;
+        throw dnsErrors.importFault(entry.line, expected);
+      }
+      this.read(generated);
+      yield;
+    }
+  }
+
   read(entry: ZoneFileEntry): void {
+    if (this.records.length + this.skipped.length >= recordsMax)
+      throw dnsErrors.importFault(entry.line, `expected at most ${recordsMax} records`);
     const words = [...entry.words];
     if (!entry.isIndented) this.#owner = this.#absolute(words.shift()!);
     const name = this.#owner;
@@ -72,7 +106,10 @@ class Reader {
       throw dnsErrors.importFault(entry.line, "expected a name at the beginning of the line");
     const { ttl, type } = this.#head(words, entry.line);
     const notes = parseNotes(entry.comment);
-    if (type === "SOA" || (type === "NS" && name === this.#apex && notes === undefined)) return;
+    if (type === "SOA" || (type === "NS" && name === this.#apex && notes === undefined)) {
+      this.skipped.push({ line: entry.line, message: skippedBecause[type] });
+      return;
+    }
     const proxied = proxiableTypes.has(type) && (notes?.proxied ?? this.#proxiedByDefault);
     this.records.push({
       line: entry.line,
@@ -122,6 +159,11 @@ class Reader {
   }
 }
 
+const skippedBecause = {
+  SOA: "the zone makes its own SOA, with the values of its DNS settings",
+  NS: "the zone has its own name servers, and answers with those",
+};
+
 /** The index of the word in a type's value that is a host name, and therefore relative to the origin. */
 const hostWords: Readonly<Record<string, number>> = {
   CNAME: 0,
@@ -140,6 +182,6 @@ const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_40
 function parseTtl(word: string): number | undefined {
   if (/^\d{1,10}$/.test(word)) return Number(word);
   if (!/^(\d{1,6}[smhdw])+$/i.test(word)) return undefined;
-  const parts = [...word.matchAll(/(\d+)([smhdw])/gi)];
+  const parts = [...word.matchAll(/(\d{1,6})([smhdw])/gi)];
   return parts.reduce((sum, [, count, unit]) => sum + Number(count) * units[unit!.toLowerCase()]!, 0);
 }

@@ -1,4 +1,5 @@
 import type { Zone } from "../../../control/zones/zone.ts";
+import type { Sliced } from "../../../platform/timers/slices.ts";
 import { isoTime } from "../../../platform/util/ids.ts";
 import type { RecordFields } from "../record.ts";
 import { printNotes } from "./notes.ts";
@@ -7,11 +8,11 @@ import { printNotes } from "./notes.ts";
  * The zone as a BIND file (RFC 1035 §5). Automatic TTLs are written as 1, as in the public API's files. The
  * SOA and the platform's name servers are included as information; an import ignores them.
  */
-export function printZoneFile(
+export function* printZoneFile(
   zone: Pick<Zone, "name" | "nameServers" | "serial">,
   records: readonly RecordFields[],
   nowMs: number,
-): string {
+): Sliced<string> {
   const apex = `${zone.name}.`;
   const [primary = "ns"] = zone.nameServers;
   const lines = [
@@ -23,8 +24,11 @@ export function printZoneFile(
     `${apex}\t3600\tIN\tSOA\t${primary}. dns.${apex} ${zone.serial} 10000 2400 604800 1800`,
     ...zone.nameServers.map((server) => `${apex}\t86400\tIN\tNS\t${server}.`),
     "",
-    ...records.map(printRecord),
   ];
+  for (const record of records) {
+    yield;
+    lines.push(printRecord(record));
+  }
   return `${lines.join("\n")}\n`;
 }
 

@@ -4,14 +4,15 @@ import { plans } from "../../../control/zones/plans.ts";
 import type { Zone } from "../../../control/zones/zone.ts";
 import { parseRecord, type RecordFields, type RecordInput } from "../record.ts";
 import { recordTypeNames } from "../types/record-types.ts";
+import { atOnce } from "../../../platform/timers/slices.ts";
 import { readImport } from "./import.ts";
 import { printZoneFile } from "./print.ts";
 
 const zone = { name: "example.com", nameServers: ["a.ns.example", "b.ns.example"], serial: 7 } as Zone;
 const parse = (input: RecordInput): RecordFields => parseRecord(input, zone.name, plans.enterprise);
-const print = (records: readonly RecordFields[]): string => printZoneFile(zone, records, 0);
+const print = (records: readonly RecordFields[]): string => atOnce(printZoneFile(zone, records, 0));
 const read = (file: string): RecordFields[] =>
-  readImport(file, zone.name, plans.enterprise, false).entries.map(({ fields }) => fields);
+  atOnce(readImport(file, zone.name, plans.enterprise, false)).entries.map(({ fields }) => fields);
 
 const uint16 = fc.nat(65_535);
 const label = fc.stringMatching(/^[a-z0-9_]([a-z0-9-]{0,10}[a-z0-9])?$/);

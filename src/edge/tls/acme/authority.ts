@@ -116,9 +116,9 @@ const unreachable = "The certificate authority could not be reached, or its resp
  * the network, the database or files are only in the log.
  */
 export function whyNotIssued(error: unknown): string {
-  const isSaid =
+  const isOfAuthority =
     error instanceof Error && error.constructor === Error && !("code" in error) && error.message !== "";
-  return isSaid ? error.message.slice(0, reasonCharactersMax) : unreachable;
+  return isOfAuthority ? error.message.slice(0, reasonCharactersMax) : unreachable;
 }
 
 function hasAccount(client: Client): boolean {

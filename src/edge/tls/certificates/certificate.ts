@@ -12,7 +12,14 @@ export interface CertificateDetails {
   expiresOn: number;
 }
 
-const blocks = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+/** The bits of an RSA key. A handshake signs on the main thread, for 3 ms with 4,096 bits and for 25 s with 32,768. */
+const rsaBits = { min: 2048, max: 4096 };
+/** Further keys, by Node's names of their curves or types. */
+const fastKeys = new Set(["prime256v1", "secp384r1", "secp521r1", "ed25519"]);
+/** Maximum number of different names in a certificate. */
+const hostsMax = 1000;
+
+const blocks = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** The certificates of a bundle, the server's first. */
 export function readChain(pem: string): X509Certificate[] {
@@ -36,8 +43,12 @@ export function checkPair(pair: KeyPair, zoneName: string, nowMs: number): Certi
   chain.slice(0, -1).forEach((each, index) => {
     if (!each.checkIssued(chain[index + 1]!)) throw certificateErrors.brokenChain(index + 1);
   });
-  if (!leaf.checkPrivateKey(readKey(pair.privateKey))) throw certificateErrors.mismatch();
+  const key = readKey(pair.privateKey);
+  checkStrength(key);
+  if (!leaf.checkPrivateKey(key)) throw certificateErrors.mismatch();
   const details = detailsOf(leaf);
+  if (details.hosts.length > hostsMax)
+    throw certificateErrors.unreadable(`it has ${details.hosts.length} names; the maximum is ${hostsMax}`);
   if (details.expiresOn <= nowMs) throw certificateErrors.expired(new Date(details.expiresOn).toISOString());
   const isOfZone = (host: string): boolean => host === zoneName || host.endsWith(`.${zoneName}`);
   if (!details.hosts.some(isOfZone)) throw certificateErrors.foreign(zoneName, details.hosts);
@@ -54,13 +65,28 @@ export function readKey(pem: string): KeyObject {
   }
 }
 
+/** Throws for a key that is too weak for clients, or too slow for the edge. */
+function checkStrength({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): void {
+  const { modulusLength: bits = 0, publicExponent = 0n, namedCurve } = asymmetricKeyDetails;
+  const type = String(asymmetricKeyType);
+  const isFast =
+    type === "rsa"
+      ? bits >= rsaBits.min && bits <= rsaBits.max && publicExponent < 2n ** 32n
+      : fastKeys.has(namedCurve ?? type);
+  if (isFast) return;
+  const more = namedCurve === undefined ? "" : ` on the curve ${namedCurve}`;
+  throw certificateErrors.unreadableKey(
+    `received ${type}${type === "rsa" ? ` of ${bits} bits` : more}; RSA of ${rsaBits.min} to ${rsaBits.max} bits with a small exponent, P-256, P-384, P-521 and Ed25519 are supported`,
+  );
+}
+
 export function detailsOf(certificate: X509Certificate): CertificateDetails {
-  const hosts = (certificate.subjectAltName ?? "")
+  const names = (certificate.subjectAltName ?? "")
     .split(", ")
     .filter((name) => name.startsWith("DNS:"))
     .map((name) => name.slice(4).toLowerCase());
   return {
-    hosts,
+    hosts: [...new Set(names)],
     issuer: /O=(.+)/.exec(certificate.issuer)?.[1] ?? /CN=(.+)/.exec(certificate.issuer)?.[1] ?? "",
     signature: signatureName(certificate),
     notBefore: Date.parse(certificate.validFrom),

@@ -1,5 +1,12 @@
 import { defineErrors } from "../../../platform/domain-error.ts";
 
+const hostsShown = 10;
+function showHosts(hosts: readonly string[]): string {
+  if (hosts.length === 0) return "no host name";
+  const more = hosts.length > hostsShown ? ` and ${hosts.length - hostsShown} more` : "";
+  return hosts.slice(0, hostsShown).join(", ") + more;
+}
+
 export const certificateErrors = defineErrors("certificates", {
   notFound: (id: string) => `No custom certificate of the zone has the id ${id}`,
   unreadable: (why: string) => ({
@@ -16,7 +23,7 @@ export const certificateErrors = defineErrors("certificates", {
   }),
   expired: (on: string) => ({ message: `The certificate expired on ${on}`, pointer: "/body/certificate" }),
   foreign: (zone: string, hosts: readonly string[]) => ({
-    message: `Expected a certificate for ${zone} or names below it but received one for ${hosts.join(", ") || "no host name"}`,
+    message: `Expected a certificate for ${zone} or names below it but received one for ${showHosts(hosts)}`,
     pointer: "/body/certificate",
   }),
   tooMany: (most: number) => `A zone has at most ${most} custom certificates`,

@@ -22,7 +22,6 @@ const order: PackOrder = {
   certificateAuthority: "lets_encrypt",
   validityDays: 90,
 };
-const patience = { timeout: 20_000 };
 const { publicKey, privateKey: key } = newKeys();
 const signer = { name: "an authority", key, publicKey };
 const root = authorityCertificate(signer, 100);
@@ -80,7 +79,7 @@ describeStorage("certificate packs", (open) => {
     await renewal.tick();
     known = zone;
     await renewal.tick();
-    await expect.poll(async () => (await packs.find(zone, id)).certificate, patience).toBeDefined();
+    await expect.poll(async () => (await packs.find(zone, id)).certificate).toBeDefined();
   });
 
   it("are issued, renewed after two thirds of their lifetime, and replaced then", async () => {
@@ -97,7 +96,7 @@ describeStorage("certificate packs", (open) => {
     const zoneOf = (): Zone => zone;
     const renewal = new Renewal({ authority, packs, universal, zoneOf, retrySeconds: 100, logger });
     await renewal.tick();
-    await expect.poll(async () => (await packs.find(zone, id)).certificate, patience).toBeDefined();
+    await expect.poll(async () => (await packs.find(zone, id)).certificate).toBeDefined();
     const first = (await packs.find(zone, id)).certificate!;
     const { nextOn } = await packs.find(zone, id);
     // The certificate has been valid for one of its 90 days.
@@ -107,7 +106,7 @@ describeStorage("certificate packs", (open) => {
     expect(authority.issue).toHaveBeenCalledTimes(1);
     await packs.restart(zone, id);
     await renewal.tick();
-    await expect.poll(async () => (await packs.find(zone, id)).certificate?.id, patience).not.toBe(first.id);
+    await expect.poll(async () => (await packs.find(zone, id)).certificate?.id).not.toBe(first.id);
     expect(await certificates.list(zone.id)).toHaveLength(1);
     await packs.delete(zone, id);
     expect(await certificates.list(zone.id)).toEqual([]);
@@ -128,7 +127,7 @@ describeStorage("certificate packs", (open) => {
     const waits: number[] = [];
     for (let attempt = 1; attempt <= 4; attempt++) {
       await renewal.tick();
-      await expect.poll(async () => (await packs.find(zone, id)).attempts, patience).toBe(attempt);
+      await expect.poll(async () => (await packs.find(zone, id)).attempts).toBe(attempt);
       const failed = await packs.find(zone, id);
       expect(failed.error).toBe("no such name");
       waits.push((failed.nextOn - Date.now()) / 1000);

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Archive, ArchiveStore, NewArchive } from "./archive.ts";
 import { EncryptedArchive } from "./encrypted-archive.ts";
 import { BackupError, damaged } from "./errors.ts";
-import { bytesOf, manifestFile } from "./manifest-files.ts";
+import { contentStream, manifestFile } from "./manifest-files.ts";
 import { decrypted, encrypted } from "./part-cipher.ts";
 import { newKey, unwrap, wrappedKey } from "./passphrase-key.ts";
 
@@ -44,9 +44,9 @@ export class EncryptedArchiveStore implements ArchiveStore {
     return {
       files: new EncryptedArchive(archive.files, key),
       async complete(manifest) {
-        const sealed = await buffer(encrypted(key, manifestFile, bytesOf(manifest)));
-        const facts = { encryption: 1, key: wrapped, manifest: sealed.toString("base64") };
-        await archive.complete(`${JSON.stringify(facts, null, 2)}\n`);
+        const sealed = await buffer(encrypted(key, manifestFile, contentStream(manifest)));
+        const sealedManifest = { encryption: 1, key: wrapped, manifest: sealed.toString("base64") };
+        await archive.complete(`${JSON.stringify(sealedManifest, null, 2)}\n`);
       },
       discard: () => archive.discard(),
     };
@@ -55,14 +55,14 @@ export class EncryptedArchiveStore implements ArchiveStore {
   async open(name: string): Promise<{ files: Archive; manifest: string }> {
     const { files, manifest } = await this.#store.open(name);
     const { passphrase } = this.#encryption;
-    const facts = objectIn(manifest);
-    if (facts === undefined) throw damaged(manifestFile, "is no JSON object");
-    if (!("encryption" in facts)) {
+    const parsed = objectIn(manifest);
+    if (parsed === undefined) throw damaged(manifestFile, "is no JSON object");
+    if (!("encryption" in parsed)) {
       refuseUnencrypted(files.shown, this.#encryption);
       return { files, manifest };
     }
     if (passphrase === undefined) throw needsPassphrase(files.shown);
-    const { data } = envelope.safeParse(facts);
+    const { data } = envelope.safeParse(parsed);
     if (data === undefined) throw damaged(manifestFile, "has no key that this program can read");
     const key = await unwrap(data.key, passphrase, files.shown);
     const sealed = Buffer.from(data.manifest, "base64");

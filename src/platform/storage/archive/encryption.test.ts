@@ -121,17 +121,17 @@ describe("encrypted names", () => {
   });
 });
 
-it("a passphrase opens its key only, and only with the facts that it was written with", async () => {
+it("a passphrase opens its key only, and only with the parameters that it was written with", async () => {
   const { key: made, wrapped } = await newKey("correct horse battery", { n: 2 ** 15, r: 8, p: 1 });
   expect(await unwrap(wrapped, "correct horse battery", "x")).toEqual(made);
   expect(JSON.stringify(wrapped)).not.toContain(made.toString("base64").slice(0, 40));
   const salt = randomBytes(32).toString("base64");
   for (const cost of [{ n: 2 ** 20 }, { r: 16 }, { p: 4 }])
     expect(wrappedKey.safeParse({ ...wrapped, ...cost }).success).toBe(false); // memory that a forger could choose
-  for (const [facts, passphrase] of [
+  for (const [candidate, passphrase] of [
     [wrapped, "correct horse batteri"],
     [{ ...wrapped, salt }, "correct horse battery"],
     [{ ...wrapped, n: 2 ** 14 }, "correct horse battery"],
   ] as const)
-    await expect(unwrap(facts, passphrase, "The backup x")).rejects.toThrow("does not open The backup x");
+    await expect(unwrap(candidate, passphrase, "The backup x")).rejects.toThrow("does not open The backup x");
 });

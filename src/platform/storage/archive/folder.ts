@@ -5,10 +5,11 @@ import { orphanAgeMs } from "../blobs.ts";
 import { syncPath } from "../durability.ts";
 import type { Archive, ArchivedFile, ArchiveStore, ListedFile, NewArchive } from "./archive.ts";
 import { BackupError, damaged } from "./errors.ts";
-import { bytesOf, digestFile, digestLine, manifestFile, openArchive } from "./manifest-files.ts";
+import { contentStream, digestFile, digestLine, manifestFile, openArchive } from "./manifest-files.ts";
 
 const readBytes = 256 * 1024;
-const flushBytes = 256 * 1024;
+/** A node's flush waits for one of these, so they are few, and small enough for a few milliseconds each. */
+const flushBytes = 4 * 1024 * 1024;
 const partialPattern = /\.partial-[0-9a-f]{8}$/;
 
 /** The files in a folder. */
@@ -91,8 +92,8 @@ export class FolderArchiveStore implements ArchiveStore {
     return {
       files,
       async complete(manifest) {
-        await files.write(manifestFile, bytesOf(manifest));
-        await files.write(digestFile, bytesOf(digestLine(manifest)));
+        await files.write(manifestFile, contentStream(manifest));
+        await files.write(digestFile, contentStream(digestLine(manifest)));
         await syncFolders(folder);
         await rename(folder, target);
         await syncPath(dirname(target));

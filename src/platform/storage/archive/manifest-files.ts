@@ -20,12 +20,12 @@ export async function openArchive(
   top: Archive,
   below: (folder: string) => Archive,
 ): Promise<{ files: Archive; manifest: string }> {
-  const manifest = await textOf(top, manifestFile);
+  const manifest = await readText(top, manifestFile);
   if (manifest === undefined)
     throw new BackupError(`Expected a backup at ${top.shown} but it has no ${manifestFile}.`);
   const run = runOf(manifest);
   const files = run === undefined ? top : below(run);
-  const digest = await textOf(files, digestFile);
+  const digest = await readText(files, digestFile);
   if (digest === undefined)
     throw new BackupError(`Expected a backup at ${top.shown} but it has no ${digestFile}.`);
   if (digest !== digestLine(manifest)) throw damaged(manifestFile);
@@ -37,11 +37,11 @@ export function runOf(manifest: string): string | undefined {
   return /^ {2}"run": "(run-[0-9a-f]{16})",$/m.exec(manifest)?.[1];
 }
 
-export async function textOf(files: Archive, path: string): Promise<string | undefined> {
+export async function readText(files: Archive, path: string): Promise<string | undefined> {
   const found = await files.read(path);
   return found && text(found.stream as AsyncIterable<Buffer>);
 }
 
-export async function* bytesOf(content: string): AsyncGenerator<Uint8Array> {
+export async function* contentStream(content: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(content);
 }

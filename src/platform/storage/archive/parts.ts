@@ -5,7 +5,7 @@ import { createZstdCompress, createZstdDecompress } from "node:zlib";
 import type { Archive, Part } from "./archive.ts";
 import { damaged } from "./errors.ts";
 
-const pieceBytes = 64 * 1024;
+const pieceBytes = 32 * 1024;
 
 /** Writes a file of an archive, durable when the promise resolves. */
 export async function writePart(

@@ -28,11 +28,11 @@ export async function newKey(
   const key = randomBytes(32);
   const salt = randomBytes(32);
   const nonce = randomBytes(12);
-  const facts = { kdf: "scrypt" as const, ...cost, salt: salt.toString("base64") };
-  const seal = createCipheriv("aes-256-gcm", await stretched(passphrase, facts), nonce);
+  const parameters = { kdf: "scrypt" as const, ...cost, salt: salt.toString("base64") };
+  const seal = createCipheriv("aes-256-gcm", await stretched(passphrase, parameters), nonce);
   const bytes = Buffer.concat([seal.update(key), seal.final(), seal.getAuthTag()]);
   const wrapped = { nonce: nonce.toString("base64"), key: bytes.toString("base64") };
-  return { key, wrapped: { ...facts, cipher: "aes-256-gcm", ...wrapped } };
+  return { key, wrapped: { ...parameters, cipher: "aes-256-gcm", ...wrapped } };
 }
 
 /** Decrypts the key. Throws BackupError if the passphrase is wrong. `shown` names the encrypted backup. */

@@ -6,14 +6,14 @@ import type { Archive, ArchivedFile, ArchiveStore, ListedFile, NewArchive } from
 import { BackupError } from "./errors.ts";
 import { removeAll } from "./remove-all.ts";
 import {
-  bytesOf,
+  contentStream,
   digestFile,
   digestLine,
   manifestFile,
   openArchive,
   runOf,
   runPattern,
-  textOf,
+  readText,
 } from "./manifest-files.ts";
 
 /** Objects below a prefix. */
@@ -42,8 +42,8 @@ export class S3Archive implements Archive {
   }
 
   async *list(prefix: string): AsyncGenerator<ListedFile> {
-    for await (const { key, ...facts } of this.#store.list(this.#prefix + prefix))
-      yield { path: key.slice(this.#prefix.length), ...facts };
+    for await (const { key, ...metadata } of this.#store.list(this.#prefix + prefix))
+      yield { path: key.slice(this.#prefix.length), ...metadata };
   }
 
   async folders(prefix: string): Promise<string[]> {
@@ -80,15 +80,15 @@ export class S3ArchiveStore implements ArchiveStore {
       files: runFiles,
       complete: async (manifest) => {
         const named = `${JSON.stringify({ run, ...(JSON.parse(manifest) as object) }, null, 2)}\n`;
-        await runFiles.write(digestFile, bytesOf(digestLine(named)));
+        await runFiles.write(digestFile, contentStream(digestLine(named)));
         // Of two attempts the first one wins. A server without preconditions keeps the last one, which is
         // complete too.
         await this.#store
-          .putStream(`${name}/${manifestFile}`, bytesOf(named), { isNew: true })
+          .putStream(`${name}/${manifestFile}`, contentStream(named), { isNew: true })
           .catch(async (error: unknown) => {
             if (!(error instanceof S3Fault) || error.status !== 412) throw error;
             // An earlier try may have written the manifest, and its response was lost.
-            if ((await textOf(files, manifestFile)) === named) return;
+            if ((await readText(files, manifestFile)) === named) return;
             throw new BackupError(`Another backup was written to ${files.shown} meanwhile.`);
           });
       },
@@ -115,7 +115,7 @@ export class S3ArchiveStore implements ArchiveStore {
   }
 
   async removeAttempts(name: string): Promise<void> {
-    const manifest = await textOf(this.#archive(name), manifestFile);
+    const manifest = await readText(this.#archive(name), manifestFile);
     if (manifest === undefined) await removeAll(this.#archive(name), "");
   }
 
@@ -133,7 +133,7 @@ export class S3ArchiveStore implements ArchiveStore {
     for (const name of await this.files.folders("")) {
       const runs = (await this.files.folders(`${name}/`)).filter((each) => runPattern.test(each));
       if (runs.length === 0) continue;
-      const manifest = await textOf(this.#archive(name), manifestFile);
+      const manifest = await readText(this.#archive(name), manifestFile);
       const current = manifest && runOf(manifest);
       for (const run of runs) if (run !== current) await this.#removeIfOld(`${name}/${run}/`);
     }

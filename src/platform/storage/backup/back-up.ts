@@ -1,4 +1,4 @@
-import { createReadStream, existsSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { schemaVersions } from "../migrations/migrate.ts";
@@ -9,12 +9,11 @@ import { writeLines, writePart } from "../archive/parts.ts";
 import type { Blobs } from "../blobs.ts";
 import { programVersion } from "../program-version.ts";
 import { amendedLines, copyBlobs, type Deviations } from "./copy-blobs.ts";
-import { copyObjects } from "./copy-objects.ts";
-import { knownShardsFile } from "../live-files/object-files.ts";
-import { textOf, type BackupAt, type Manifest } from "./manifest.ts";
+import { copyObjects, objectsOfFolder, type ObjectFilesToCopy } from "./copy-objects.ts";
+import { manifestText, type BackupAt, type Manifest } from "./manifest.ts";
 import { leftOutTables, tablesOf, type Table } from "./model.ts";
 import { NamedRows } from "./named-rows.ts";
-import { lineOf, namesBlobs } from "./rows.ts";
+import { rowLine, namesBlobs } from "./rows.ts";
 import type { Snapshot, Source } from "./source.ts";
 
 /** The progress of a backup, a check or a restore. */
@@ -30,6 +29,8 @@ export interface BackupInput {
   blobs: Blobs;
   /** Folder of the files that are archived besides the database and the blobs. */
   dataDir: string;
+  /** The objects at the moment of the snapshot; by default those of the data folder. */
+  objectsAt?: (snapshot: Snapshot) => Promise<ObjectFilesToCopy>;
   /** Must not exist yet. */
   target: BackupAt;
   onProgress?: (progress: Progress) => void;
@@ -39,16 +40,13 @@ export interface BackupInput {
 const fileFolders = ["tls"];
 const leftOut = ["finished pictures and other caches", "logs", "leases and live sessions of nodes"];
 
-const sharedObjects =
-  "Durable Objects and D1 databases, which this node has together with others: their log and a backup of PostgreSQL itself have them";
-
 /** Makes a complete backup, or none. Order: rows, blobs that they name, objects, files, manifest. */
 export async function backUp(input: BackupInput): Promise<Manifest> {
   const { store, name } = input.target;
   const archive = await store.begin(name);
   try {
     const manifest = await write(input, archive.files);
-    await archive.complete(textOf(manifest));
+    await archive.complete(manifestText(manifest));
     return manifest;
   } catch (error) {
     await archive.discard().catch(() => {}); // otherwise a later backup removes the files
@@ -63,19 +61,21 @@ async function write(input: BackupInput, files: Archive): Promise<Manifest> {
   let createdOn = new Date();
   const progress: Progress = { step: "tables", done: 0, bytes: 0 };
   await using named = await NamedRows.create();
+  let objects = objectsOfFolder(input.dataDir);
   const archived = await source.snapshot(async (snapshot) => {
     createdOn = new Date();
+    if (input.objectsAt !== undefined) objects = await input.objectsAt(snapshot);
     const parts: Manifest["tables"] = [];
     for (const table of tables) {
-      const part = await writeTable(snapshot, files, table, named);
-      progress.done += part.rows;
-      progress.bytes += part.bytes;
-      onProgress?.(progress);
-      parts.push(part);
+      const onLine = (line: string): void => {
+        progress.done += 1;
+        progress.bytes += line.length;
+        onProgress?.(progress);
+      };
+      parts.push(await writeTable(snapshot, files, { table, named, onLine }));
     }
     return parts;
   });
-  const hasShared = existsSync(join(input.dataDir, knownShardsFile));
   const { blobs, amended, missing } = await writeBlobs(input, files, { tables, archived, named });
   return {
     format: 1,
@@ -85,11 +85,11 @@ async function write(input: BackupInput, files: Archive): Promise<Manifest> {
     created_on: createdOn.toISOString(),
     tables: archived,
     blobs,
-    ...(!hasShared && { objects: await copyObjects(input.dataDir, files, onProgress) }),
+    objects: await copyObjects(objects, files, source.pace, onProgress),
     files: await writeFiles(input.dataDir, files),
     amended,
     missing_blobs: missing,
-    left_out: [...(hasShared ? [sharedObjects] : []), ...leftOut, `tables ${leftOutTables.join(", ")}`],
+    left_out: [...leftOut, `tables ${leftOutTables.join(", ")}`],
   };
 }
 
@@ -108,14 +108,14 @@ async function archivedSchema(source: Source): Promise<string> {
 async function writeTable(
   snapshot: Snapshot,
   files: Archive,
-  table: Table,
-  named: NamedRows,
+  { table, named, onLine }: { table: Table; named: NamedRows; onLine: (line: string) => void },
 ): Promise<Manifest["tables"][number]> {
   const lines = async function* (): AsyncGenerator<string> {
     for await (const batch of snapshot.rows(table))
       for (const row of batch) {
-        const line = lineOf(table, row);
+        const line = rowLine(table, row);
         await named.note(table, row, line);
+        onLine(line);
         yield line;
       }
   };

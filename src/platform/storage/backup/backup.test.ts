@@ -18,7 +18,7 @@ import type { Database } from "../schema.ts";
 import { openSqlite, sqliteDialect } from "../sqlite.ts";
 import { connectPostgres, openStorage } from "../storage.ts";
 import { backUp } from "./back-up.ts";
-import { openBackup, textOf } from "./manifest.ts";
+import { openBackup, manifestText } from "./manifest.ts";
 import { digestLine } from "../archive/manifest-files.ts";
 import { leftOutTables, postgresTables, tablesOf } from "./model.ts";
 import { openSource } from "./open-source.ts";
@@ -210,7 +210,7 @@ describe("a damaged archive", () => {
   it("of a newer schema is refused with the version to install", async () => {
     const newer = await backUpOf(urlOf(dataDir), dataDir);
     const { manifest } = await openBackup(backupAt(newer));
-    const text = textOf({ ...manifest, schema: "9999-later", written_by: "7.0.1" });
+    const text = manifestText({ ...manifest, schema: "9999-later", written_by: "7.0.1" });
     writeFileSync(join(newer, "manifest.json"), text);
     writeFileSync(join(newer, "manifest.sha256"), digestLine(text));
     await expect(verify(backupAt(newer))).rejects.toThrow("Install Selvedge 7.0.1 or newer.");

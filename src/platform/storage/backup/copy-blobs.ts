@@ -2,7 +2,8 @@ import type { Blobs } from "../blobs.ts";
 import type { Archive, Part } from "../archive/archive.ts";
 import { readLines, writePart } from "../archive/parts.ts";
 import type { Table } from "./model.ts";
-import { blobOf, keyOf, lineOf, rowOf, type Row } from "./rows.ts";
+import { paced, type Pace } from "./pace.ts";
+import { blobOf, rowKeyOf, rowLine, rowOf, type Row } from "./rows.ts";
 import type { Source } from "./source.ts";
 
 /** Concurrent copies. Each upload to a bucket takes up to 16 MiB of memory. */
@@ -64,7 +65,7 @@ async function copyBlobOf(
   let row: Row | undefined = archived;
   let part: Part | undefined;
   for (let key = blobOf(table, archived); key !== null;) {
-    part = await copy(blobs, files, key);
+    part = await copy(blobs, files, key, source.pace);
     if (part !== undefined) break;
     row = await source.current(table, archived);
     const currentKey: string | null = row === undefined ? null : blobOf(table, row);
@@ -75,14 +76,14 @@ async function copyBlobOf(
     key = currentKey;
   }
   if (row === undefined || blobOf(table, row) !== blobOf(table, archived))
-    amended.set(keyOf(table, archived), row);
+    amended.set(rowKeyOf(table, archived), row);
   return part;
 }
 
-async function copy(blobs: Blobs, files: Archive, key: string): Promise<Part | undefined> {
+async function copy(blobs: Blobs, files: Archive, key: string, pace: Pace): Promise<Part | undefined> {
   const blob = await blobs.get(key);
   if (blob === undefined) return undefined;
-  return writePart(files, blobPath(key), blob.stream as AsyncIterable<Uint8Array>);
+  return writePart(files, blobPath(key), paced(blob.stream as AsyncIterable<Uint8Array>, pace));
 }
 
 /** The lines of a table with its amended rows. */
@@ -93,9 +94,9 @@ export async function* amendedLines(
   amended: Deviations["amended"],
 ): AsyncGenerator<string> {
   for await (const line of readLines(files, archived)) {
-    const key = keyOf(table, rowOf(table, line));
+    const key = rowKeyOf(table, rowOf(table, line));
     const row = amended.get(key);
-    if (row !== undefined) yield lineOf(table, row);
+    if (row !== undefined) yield rowLine(table, row);
     else if (!amended.has(key)) yield `${line}\n`;
   }
 }

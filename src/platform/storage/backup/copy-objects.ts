@@ -8,9 +8,16 @@ import { damaged } from "../archive/errors.ts";
 import { FolderArchive } from "../archive/folder.ts";
 import { compressed, readCompressed, readLines, writeLines, writePart } from "../archive/parts.ts";
 import { copyDatabase } from "../live-files/copy-database.ts";
-import { isDatabase, objectFiles, objectsFolderOf, readFlags } from "../live-files/object-files.ts";
+import {
+  isDatabase,
+  objectFiles,
+  objectsFolderOf,
+  readFlags,
+  type ObjectFile,
+} from "../live-files/object-files.ts";
 import type { Progress } from "./back-up.ts";
 import type { Manifest } from "./manifest.ts";
+import { paced, type Pace } from "./pace.ts";
 
 /** The part of one database of an object, compressed, in a line of the list. */
 interface ObjectPart extends Part {
@@ -29,25 +36,62 @@ interface ObjectContent {
 /** An empty database of SQLite has one page of this size; one with content has more. */
 const emptyBytes = 4096;
 
-/** Copies the databases of all objects. Each copy is consistent, although its database may be written meanwhile. */
+const pieceBytes = 32 * 1024;
+
+/** The files of all objects. */
+export interface ObjectFilesToCopy {
+  files(): AsyncIterable<ObjectFile> | Iterable<ObjectFile>;
+  /** Copies a database in one state. Returns false if there is none, or if it has fewer bytes. */
+  copy(file: ObjectFile, to: string, bytesMin: number): Promise<boolean>;
+  /** The content of a small file. */
+  contentOf(file: ObjectFile): Promise<Buffer>;
+  /** Names of databases whose last changes are missing. */
+  readonly withGap: readonly string[];
+}
+
+/** The files of objects that are restored. */
+export interface RestoredObjectFiles {
+  write(file: ObjectFile, content: AsyncIterable<Uint8Array>): Promise<void>;
+  /** Called after the last one. */
+  complete(): Promise<void>;
+}
+
+/** The objects of a data folder. Each copy is consistent, although its database may be written meanwhile. */
+export function objectsOfFolder(dataDir: string): ObjectFilesToCopy {
+  const folder = objectsFolderOf(dataDir);
+  const pathOf = ({ namespace, name }: ObjectFile): string => join(folder, namespace, name);
+  return {
+    files: () => objectFiles(folder),
+    copy: async (file, to, bytesMin) => copyDatabase(pathOf(file), to, bytesMin),
+    contentOf: async (file) => readFile(pathOf(file), { flag: readFlags }).catch(() => Buffer.alloc(0)),
+    withGap: [],
+  };
+}
+
+/** Writes objects into a data folder. */
+export function objectsIntoFolder(dataDir: string): RestoredObjectFiles {
+  const folder = new FolderArchive(objectsFolderOf(dataDir));
+  return {
+    write: async ({ namespace, name }, content) => folder.write(`${namespace}/${name}`, content),
+    complete: async () => {},
+  };
+}
+
+/** Copies the files of all objects. */
 export async function copyObjects(
-  dataDir: string,
+  source: ObjectFilesToCopy,
   files: Archive,
+  pace: Pace,
   onProgress?: (progress: Progress) => void,
 ): Promise<NonNullable<Manifest["objects"]>> {
   const progress: Progress = { step: "objects", done: 0, bytes: 0 };
-  const folder = objectsFolderOf(dataDir);
   const aside = await mkdtemp(join(tmpdir(), "selvedge-objects-"));
   const lines = async function* (): AsyncGenerator<string> {
-    for await (const { namespace, name } of objectFiles(folder)) {
-      const path = join(folder, namespace, name);
+    for await (const file of source.files()) {
+      const { namespace, name } = file;
       const part = isDatabase(name)
-        ? await copyOne(path, join(aside, "copy"), `objects/${namespace}/${name}.zst`, files)
-        : {
-            content: (await readFile(path, { flag: readFlags }).catch(() => Buffer.alloc(0))).toString(
-              "base64",
-            ),
-          };
+        ? await copyOne({ source, files, pace }, file, join(aside, "copy"))
+        : { content: (await source.contentOf(file)).toString("base64") };
       if (part === undefined) continue;
       if ("path" in part) {
         progress.done += 1;
@@ -59,20 +103,25 @@ export async function copyObjects(
   };
   try {
     const { rows, ...part } = await writeLines(files, "objects.ndjson.zst", lines());
-    return { ...part, lines: rows, count: progress.done, total_bytes: progress.bytes };
+    const gaps = source.withGap.length > 0 && { with_gap: [...source.withGap] };
+    return { ...part, lines: rows, count: progress.done, total_bytes: progress.bytes, ...gaps };
   } finally {
     await rm(aside, { recursive: true });
   }
 }
 
 async function copyOne(
-  path: string,
+  { source, files, pace }: { source: ObjectFilesToCopy; files: Archive; pace: Pace },
+  file: ObjectFile,
   copy: string,
-  partPath: string,
-  files: Archive,
 ): Promise<Part | undefined> {
-  if (!(await copyDatabase(path, copy, emptyBytes + 1))) return undefined;
-  return writePart(files, partPath, compressed(createReadStream(copy)));
+  if (!(await source.copy(file, copy, emptyBytes + 1))) return undefined;
+  const path = `objects/${file.namespace}/${file.name}.zst`;
+  return writePart(
+    files,
+    path,
+    compressed(paced(createReadStream(copy, { highWaterMark: pieceBytes }), pace)),
+  );
 }
 
 async function* linesOf(files: Archive, { objects }: Manifest): AsyncGenerator<ObjectPart | ObjectContent> {
@@ -91,23 +140,28 @@ export async function* objectParts(files: Archive, manifest: Manifest): AsyncGen
   for await (const line of linesOf(files, manifest)) if ("path" in line) yield line;
 }
 
-/** Writes the databases of all objects into the data folder. */
+/** Writes the files of all objects. */
 export async function restoreObjects(
   files: Archive,
   manifest: Manifest,
-  dataDir: string,
+  target: RestoredObjectFiles,
   onProgress?: (progress: Progress) => void,
 ): Promise<void> {
-  const folder = new FolderArchive(objectsFolderOf(dataDir));
   const progress: Progress = { step: "objects", done: 0, bytes: 0 };
   for await (const line of linesOf(files, manifest)) {
-    const content = "path" in line ? readCompressed(files, line) : [Buffer.from(line.content, "base64")];
-    await folder.write(`${line.namespace}/${line.name}`, content as AsyncIterable<Uint8Array>);
+    const content = "path" in line ? readCompressed(files, line) : once(line.content);
+    const { namespace, name } = line;
+    await target.write({ namespace, name }, content);
     if (!("path" in line)) continue;
     progress.done += 1;
     progress.bytes += line.bytes;
     onProgress?.(progress);
   }
+  await target.complete();
+}
+
+async function* once(base64: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(base64, "base64");
 }
 
 /** Checks all databases of objects. Throws a BackupError that names a damaged one. `aside` is an empty folder. */

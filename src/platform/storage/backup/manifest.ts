@@ -18,9 +18,9 @@ export interface Manifest {
   blobs: PartList;
   /**
    * The list of files of Durable Objects and D1 databases is a part; each of its lines is the part of one database.
-   * Absent in archives of older programs.
+   * Absent in archives of older programs. `with_gap`: databases whose last changes were missing in their log.
    */
-  objects?: Part & { lines: number; count: number; total_bytes: number };
+  objects?: Part & { lines: number; count: number; total_bytes: number; with_gap?: string[] };
   /** Files of the data folder. */
   files: Part[];
   /** Rows that were changed after the point in time, because their blob was deleted before it was copied. */
@@ -31,7 +31,7 @@ export interface Manifest {
   left_out: string[];
 }
 
-export const textOf = (manifest: Manifest): string => `${JSON.stringify(manifest, null, 2)}\n`;
+export const manifestText = (manifest: Manifest): string => `${JSON.stringify(manifest, null, 2)}\n`;
 
 /** A backup by its name in a store. */
 export interface BackupAt {

@@ -47,6 +47,7 @@ export const postgresTables: readonly string[] = [
   "object_nodes",
   "object_shards",
   "workflow_commands",
+  "workflow_marks",
   "workflow_nodes",
   "workflow_shards",
 ];
@@ -88,6 +89,16 @@ async function tableOf(read: Kysely<Database>, table: { name: string; sql: strin
 
 const typeOf = (declared: string): ColumnType =>
   /blob/i.test(declared) ? "bytes" : /int/i.test(declared) ? "integer" : "text";
+
+/** A table that only PostgreSQL has, and that has no parents. Its first column is its key. */
+export const sharedTable = (name: string, columns: Table["columns"]): Table => ({
+  name,
+  columns,
+  key: [columns[0]!.name],
+  isNumbered: columns[0]!.type === "integer",
+  remembersNumbers: false,
+  parents: [],
+});
 
 /** The tables in an order in which parents come before the rows that refer to them. */
 export function parentsFirst(tables: readonly Table[]): Table[] {

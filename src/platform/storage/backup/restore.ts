@@ -11,7 +11,7 @@ import { tablesOf } from "./model.ts";
 import { loadTables, type Target } from "./target.ts";
 import { postgresTarget } from "./target-postgres.ts";
 import { sqliteTarget } from "./target-sqlite.ts";
-import { restoreObjects } from "./copy-objects.ts";
+import { objectsIntoFolder, restoreObjects, type RestoredObjectFiles } from "./copy-objects.ts";
 import { verifyParts } from "./verify.ts";
 
 export interface RestoreInput {
@@ -20,6 +20,8 @@ export interface RestoreInput {
   databaseUrl: string;
   blobs: Blobs;
   dataDir: string;
+  /** Where objects are restored to; by default into the data folder. Called when the database has its tables. */
+  objectsInto?: (() => RestoredObjectFiles) | undefined;
   onProgress?: (progress: Progress) => void;
 }
 
@@ -61,7 +63,8 @@ async function write(input: RestoreInput, files: Archive, manifest: Manifest, ta
     copied.bytes += part.bytes;
     onProgress?.(copied);
   }
-  await restoreObjects(files, manifest, dataDir, onProgress);
+  const objects = input.objectsInto?.() ?? objectsIntoFolder(dataDir);
+  await restoreObjects(files, manifest, objects, onProgress);
   const folder = new FolderArchive(dataDir);
   for (const part of manifest.files)
     await folder.write(part.path.replace(/^files\//, ""), readPart(files, part));

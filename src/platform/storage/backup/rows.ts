@@ -1,10 +1,10 @@
 import type { Table } from "./model.ts";
 
-export type Value = string | number | Uint8Array | null;
-export type Row = Record<string, Value>;
+export type SqlValue = string | number | Uint8Array | null;
+export type Row = Record<string, SqlValue>;
 
 /** The line of a row in an archive: a JSON object with the columns in the table's order, and bytes as base64. */
-export function lineOf(table: Table, row: Row): string {
+export function rowLine(table: Table, row: Row): string {
   const values: Record<string, unknown> = {};
   for (const { name } of table.columns) {
     const value = row[name]!;
@@ -22,7 +22,7 @@ export function rowOf(table: Table, line: string): Row {
 }
 
 /** The values of a row's key as text, to compare rows. */
-export const keyOf = (table: Table, row: Row): string =>
+export const rowKeyOf = (table: Table, row: Row): string =>
   JSON.stringify(
     table.key.map((name) => {
       const value = row[name]!;

@@ -3,16 +3,19 @@ import type { Database } from "../schema.ts";
 import { appliedMigrations } from "../migrations/migrate.ts";
 import { postgresDialect } from "../postgres.ts";
 import type { Table } from "./model.ts";
+import { Pace } from "./pace.ts";
 import type { Row } from "./rows.ts";
-import { batchBytes, bytesOf, columnsOf, quoted, type Snapshot, type Source } from "./source.ts";
+import { batchBytes, rowBytes, columnsOf, quoted, type Snapshot, type Source } from "./source.ts";
 
 const rowsPerFetchMax = 5000;
 
 /** Reads a PostgreSQL database. The snapshot is one read-only transaction, which holds up no writer. */
 export function postgresSource(url: string): Source {
   const read = new Kysely<Database>({ dialect: postgresDialect(url, undefined) });
+  const pace = new Pace();
   return {
     engine: "postgres",
+    pace,
     schemas: async () => appliedMigrations({ read, engine: "postgres" }),
     snapshot: async (work) =>
       read
@@ -21,7 +24,7 @@ export function postgresSource(url: string): Source {
         .setAccessMode("read only")
         .execute(async (trx) => {
           await sql`select 1 from kysely_migration`.execute(trx); // the first query fixes the point in time
-          return work(snapshotOf(trx));
+          return work(snapshotOf(trx, pace));
         }),
     async current(table, like) {
       const where = table.key.map((name) => sql`${sql.ref(name)} = ${like[name]}`);
@@ -34,7 +37,7 @@ export function postgresSource(url: string): Source {
   };
 }
 
-const snapshotOf = (trx: Kysely<Database>): Snapshot => ({
+const snapshotOf = (trx: Kysely<Database>, pace: Pace): Snapshot => ({
   async *rows(table: Table) {
     // Text is compared by its bytes, as SQLite does.
     const order = table.key
@@ -46,7 +49,8 @@ const snapshotOf = (trx: Kysely<Database>): Snapshot => ({
       const { rows } = await sql.raw<Row>(`fetch forward ${count} from archived`).execute(trx);
       if (rows.length === 0) break;
       yield rows;
-      const bytes = rows.reduce((total, row) => total + bytesOf(row), 0);
+      await pace.rest();
+      const bytes = rows.reduce((total, row) => total + rowBytes(row), 0);
       count = Math.max(1, Math.min(rowsPerFetchMax, 4 * count, Math.floor((batchBytes * count) / bytes)));
     }
     await sql`close archived`.execute(trx);

@@ -9,7 +9,7 @@ import type { Database } from "../schema.ts";
 import { sqliteDialect } from "../sqlite.ts";
 import { BackupError } from "../archive/errors.ts";
 import type { Table } from "./model.ts";
-import type { Value } from "./rows.ts";
+import type { SqlValue } from "./rows.ts";
 import { columnsOf, quoted } from "./source.ts";
 import type { Loader, Target } from "./target.ts";
 
@@ -77,7 +77,7 @@ function loaderOf(database: DatabaseSync): Loader {
     async insert(table, rows) {
       const insert = insertInto(table);
       for (const row of rows)
-        insert.run(...table.columns.map(({ name }) => row[name] as Value as SQLInputValue));
+        insert.run(...table.columns.map(({ name }) => row[name] as SqlValue as SQLInputValue));
     },
     async countFrom(table, highest) {
       if (!table.remembersNumbers) return;

@@ -12,7 +12,7 @@ export interface CachedFile extends BlobFile {
   sizeBytes: number;
 }
 
-interface Entry {
+interface CachedBlob {
   name: string;
   /** The digest of the content, in hex. */
   digest: string;
@@ -32,7 +32,7 @@ const namePattern = /^([\da-f]{64})\.([\da-f]{64})$/;
  */
 export class BlobCache {
   readonly #folder: string;
-  readonly #entries: LRUCache<string, Entry>;
+  readonly #entries: LRUCache<string, CachedBlob>;
   #loaded: Promise<void> | undefined;
 
   constructor(folder: string, bytesMax: number) {
@@ -98,12 +98,12 @@ export class BlobCache {
     this.#entries.delete(sha256(key));
   }
 
-  #lease(entry: Entry): CachedFile {
+  #lease(entry: CachedBlob): CachedFile {
     entry.leases += 1;
     return this.#leaseOf(entry);
   }
 
-  #leaseOf(entry: Entry): CachedFile {
+  #leaseOf(entry: CachedBlob): CachedFile {
     const release = (): void => {
       entry.leases -= 1;
       if (entry.isEvicted && entry.leases === 0) this.#remove(entry);
@@ -111,18 +111,18 @@ export class BlobCache {
     return { path: this.#path(entry.name), sizeBytes: entry.sizeBytes, release };
   }
 
-  #evict(entry: Entry): void {
+  #evict(entry: CachedBlob): void {
     entry.isEvicted = true;
     if (entry.leases === 0) this.#remove(entry);
   }
 
-  #remove(entry: Entry): void {
+  #remove(entry: CachedBlob): void {
     const current = this.#entries.peek(entry.name.slice(0, 64));
     // The file can be that of a later entry with the same key and content.
     if (current === entry || current?.name !== entry.name) rmSync(this.#path(entry.name), { force: true });
   }
 
-  async #isConfirmed(entry: Entry): Promise<boolean> {
+  async #isConfirmed(entry: CachedBlob): Promise<boolean> {
     const path = this.#path(entry.name);
     const found = await stat(path).catch(missing);
     if (found === undefined || found.size !== entry.sizeBytes) return false;
@@ -163,7 +163,7 @@ export class BlobCache {
     }
     for (const { id, digest, sizeBytes } of found.toSorted((a, b) => a.usedAt - b.usedAt)) {
       const name = `${id}.${digest}`;
-      const entry: Entry = {
+      const entry: CachedBlob = {
         name,
         digest,
         sizeBytes,

@@ -2,13 +2,13 @@ import type { Readable } from "node:stream";
 import type { BlobContent } from "./content.ts";
 
 /** The metadata that a store keeps with content. */
-export interface StoredFacts {
+export interface BlobMetadata {
   sizeBytes: number;
   /** In hex; "" if other programs wrote the content. */
   sha256: string;
 }
 
-export interface StoredBlob extends StoredFacts {
+export interface StoredBlob extends BlobMetadata {
   /** The bytes, not yet compared with the digest. The stream fails if the store fails midway. */
   stream: Readable;
 }
@@ -28,7 +28,7 @@ export interface BlobStore {
   /** Stores content, which is durable when the promise resolves. */
   put(key: string, content: BlobContent): Promise<void>;
   get(key: string): Promise<StoredBlob | undefined>;
-  head(key: string): Promise<StoredFacts | undefined>;
+  head(key: string): Promise<BlobMetadata | undefined>;
   /** Deletes content. Succeeds also if there is none. */
   delete(key: string): Promise<void>;
   /** All content whose key begins with the prefix, in order of the keys. */

@@ -94,8 +94,8 @@ async function readProfile(file: string, profile: string): Promise<Credentials> 
   const values = new Map<string, string>();
   let isProfile = false;
   for (const line of (await readFile(file, "utf8")).split("\n")) {
-    const [, section] = /^\s*\[\s*([^\]]+?)\s*\]/.exec(line) ?? [];
-    if (section !== undefined) isProfile = section === profile;
+    const [, section] = /^\s*\[([^\]]+)\]/.exec(line) ?? [];
+    if (section !== undefined) isProfile = section.trim() === profile;
     const [, name, value] = /^\s*(\w+)\s*=\s*(\S+)\s*$/.exec(line) ?? [];
     if (isProfile && name !== undefined) values.set(name.toLowerCase(), value!);
   }

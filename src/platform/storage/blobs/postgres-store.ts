@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { BlobTooLarge } from "../faults.ts";
 import type { Storage } from "../storage.ts";
 import { unwitnessed } from "../witness.ts";
-import type { BlobStore, Listed, StoredBlob, StoredFacts } from "./blob-store.ts";
+import type { BlobStore, Listed, StoredBlob, BlobMetadata } from "./blob-store.ts";
 import type { BlobContent } from "./content.ts";
 
 const chunkBytes = 256 * 1024;
@@ -47,7 +47,7 @@ export class PostgresStore implements BlobStore {
     return { ...head, stream: Readable.from(this.#chunks(key, head), { objectMode: false }) };
   }
 
-  async head(key: string): Promise<StoredFacts | undefined> {
+  async head(key: string): Promise<BlobMetadata | undefined> {
     const row = await this.#storage.read
       .selectFrom("blobs")
       .select(["size_bytes", "sha256"])
@@ -95,7 +95,7 @@ export class PostgresStore implements BlobStore {
 
   async close(): Promise<void> {} // the storage belongs to the caller
 
-  async *#chunks(key: string, { sizeBytes }: StoredFacts): AsyncGenerator<Buffer, void> {
+  async *#chunks(key: string, { sizeBytes }: BlobMetadata): AsyncGenerator<Buffer, void> {
     for (let number = 0; number * chunkBytes < sizeBytes; number++) {
       // `pg` reads bytes as hex; base64 takes half of the time.
       const row = await this.#storage.read

@@ -5,7 +5,7 @@ import { readUpTo } from "../../util/read-up-to.ts";
 import { BlobsUnavailable } from "../faults.ts";
 import { fixedCredentials, type CredentialsSource } from "./credentials.ts";
 import { canonicalQuery, encodePath, sha256, RequestSigner, type Credentials } from "./signature.ts";
-import { faultOf, S3Fault } from "./s3-xml.ts";
+import { s3FaultOf, S3Fault } from "./s3-xml.ts";
 
 export interface S3Options {
   /** Scheme, host and port. */
@@ -32,7 +32,7 @@ export interface S3Body {
   open(): Readable | Uint8Array;
 }
 
-export interface S3Answer {
+export interface S3Response {
   status: number;
   headers: Readonly<Record<string, string>>;
 }
@@ -80,23 +80,23 @@ export class S3Client {
   }
 
   /** A call whose whole response is read as text. */
-  async text(call: S3Call): Promise<S3Answer & { text: string }> {
+  async text(call: S3Call): Promise<S3Response & { text: string }> {
     return this.#repeated(async () => {
       const { body, ...answer } = await this.#send(call);
       const text = (await readUpTo(body, textBytesMax)).toString();
-      const fault = faultOf(answer.status, text);
+      const fault = s3FaultOf(answer.status, text);
       if (fault !== undefined) throw this.#noticed(fault, answer);
       return { ...answer, text };
     });
   }
 
   /** A call whose response is content. The caller reads the body, which can break off. */
-  async open(call: S3Call): Promise<S3Answer & { body: Readable }> {
+  async open(call: S3Call): Promise<S3Response & { body: Readable }> {
     return this.#repeated(async () => {
       const answer = await this.#send(call);
       if (answer.status < 300) return answer;
       const text = (await readUpTo(answer.body, textBytesMax)).toString();
-      throw this.#noticed(faultOf(answer.status, text) ?? new S3Fault(answer.status, ""), answer);
+      throw this.#noticed(s3FaultOf(answer.status, text) ?? new S3Fault(answer.status, ""), answer);
     });
   }
 
@@ -141,7 +141,7 @@ export class S3Client {
     }
   }
 
-  async #send(call: S3Call): Promise<S3Answer & { body: Readable }> {
+  async #send(call: S3Call): Promise<S3Response & { body: Readable }> {
     const { method, key = "", query = {}, headers = {}, body } = call;
     const { bucket, isInPath } = this.#options;
     const path = encodePath(isInPath ? `/${bucket}/${key}` : `/${key}`);
@@ -164,7 +164,7 @@ export class S3Client {
   }
 
   /** Learns the store's clock from a response that rejects this machine's time. */
-  #noticed(fault: S3Fault, { headers }: S3Answer): S3Fault {
+  #noticed(fault: S3Fault, { headers }: S3Response): S3Fault {
     const date = Date.parse(headers["date"] ?? "");
     if (fault.code === "RequestTimeTooSkewed" && !Number.isNaN(date)) this.#skewMs = date - Date.now();
     return fault;

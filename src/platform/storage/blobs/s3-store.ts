@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { BlobsUnavailable } from "../faults.ts";
-import type { BlobStore, Listed, StoredBlob, StoredFacts } from "./blob-store.ts";
+import type { BlobStore, Listed, StoredBlob, BlobMetadata } from "./blob-store.ts";
 import type { BlobContent } from "./content.ts";
 import { PartBuffers } from "./part-buffers.ts";
-import { S3Client, type S3Answer, type S3Body, type S3Options } from "./s3-client.ts";
+import { S3Client, type S3Response, type S3Body, type S3Options } from "./s3-client.ts";
 import { putStream } from "./s3-stream.ts";
 import { completion, readList, readUploadId, readUploads, S3Fault } from "./s3-xml.ts";
 import { sha256 } from "./signature.ts";
@@ -56,12 +56,12 @@ export class S3Store implements BlobStore {
   async get(key: string): Promise<StoredBlob | undefined> {
     const first = await this.#client.open({ method: "GET", key: this.#prefix + key }).catch(missing);
     if (first === undefined) return undefined;
-    return { ...factsOf(first), stream: Readable.from(this.#resumed(key, first), { objectMode: false }) };
+    return { ...metadataOf(first), stream: Readable.from(this.#resumed(key, first), { objectMode: false }) };
   }
 
-  async head(key: string): Promise<StoredFacts | undefined> {
+  async head(key: string): Promise<BlobMetadata | undefined> {
     const found = await this.#client.text({ method: "HEAD", key: this.#prefix + key }).catch(missing);
-    return found === undefined ? undefined : factsOf(found);
+    return found === undefined ? undefined : metadataOf(found);
   }
 
   async delete(key: string): Promise<void> {
@@ -144,7 +144,7 @@ export class S3Store implements BlobStore {
         const index = next++;
         const start = index * partBytes;
         const end = Math.min(start + partBytes, content.sizeBytes);
-        const send = async (buffer: Buffer): Promise<S3Answer> => {
+        const send = async (buffer: Buffer): Promise<S3Response> => {
           const part = await content.readInto(buffer, start, end);
           return this.#client.text({
             method: "PUT",
@@ -187,8 +187,8 @@ export class S3Store implements BlobStore {
   }
 
   /** The content of a response. When it breaks off, continues with the rest of the same object. */
-  async *#resumed(key: string, first: S3Answer & { body: Readable }): AsyncGenerator<Buffer, void> {
-    const { sizeBytes } = factsOf(first);
+  async *#resumed(key: string, first: S3Response & { body: Readable }): AsyncGenerator<Buffer, void> {
+    const { sizeBytes } = metadataOf(first);
     let { body } = first;
     let at = 0;
     try {
@@ -219,7 +219,7 @@ export class S3Store implements BlobStore {
   }
 }
 
-function factsOf({ headers }: S3Answer): StoredFacts {
+function metadataOf({ headers }: S3Response): BlobMetadata {
   return { sizeBytes: Number(headers["content-length"]), sha256: headers[digestHeader] ?? "" };
 }
 

@@ -34,7 +34,7 @@ const temporaryCodes: ReadonlySet<string> = new Set([
 ]);
 
 /** The error in a response; undefined for a success. A server may send an error document with status 200. */
-export function faultOf(status: number, text: string): S3Fault | undefined {
+export function s3FaultOf(status: number, text: string): S3Fault | undefined {
   const isError = /^\s*(<\?xml[^>]*>\s*)?<Error[\s>]/.test(text);
   if (status < 300 && !isError) return undefined;
   return new S3Fault(status, isError ? (valueOf(text, "Code") ?? "") : "");

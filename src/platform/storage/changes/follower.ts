@@ -3,7 +3,7 @@ import { unawaited } from "../../util/uncaught.ts";
 import { isUnavailable } from "../faults.ts";
 import { pruneChanges, type TransactionId } from "./change-log.ts";
 import { examine, type GapReason, type LoggedTransaction, type LogPosition } from "./examine.ts";
-import type { Feed } from "./feed.ts";
+import type { ChangeLogConnection } from "./change-log-connection.ts";
 import type { ChangeListeners } from "./listeners.ts";
 import { OwnChanges } from "./own-changes.ts";
 
@@ -26,7 +26,7 @@ export interface FollowIntervals {
 }
 
 export interface FollowerParts {
-  feed: Feed;
+  connection: ChangeLogConnection;
   listeners: ChangeListeners;
   read: Read;
   /** Called with each failure to follow, and with undefined once following works again. */
@@ -65,7 +65,7 @@ export class Follower {
 
   /** Takes the current head as position. Data that is loaded after this call is at least as new. */
   async start(): Promise<void> {
-    const { head } = await this.#parts.feed.read(0, 0);
+    const { head } = await this.#parts.connection.read(0, 0);
     this.#position = head;
     this.#headSeq = head.seq;
     this.#lastReadMs = performance.now();
@@ -82,7 +82,7 @@ export class Follower {
     this.#isRunning = false;
     clearTimeout(this.#timer);
     clearTimeout(this.#asked);
-    this.#parts.feed.close();
+    this.#parts.connection.close();
     await this.#reading;
   }
 
@@ -105,7 +105,7 @@ export class Follower {
   }
 
   get isNotified(): boolean {
-    return this.#parts.feed.isNotified;
+    return this.#parts.connection.isNotified;
   }
 
   /** The age of the oldest change that is not in effect here, or the time since the log was last read. */
@@ -162,9 +162,12 @@ export class Follower {
       return;
     }
     clearTimeout(this.#timer);
-    // A listener may wait on a connection that does not notice that its server is gone. The feed's connection
+    // A listener may wait on a connection that does not notice that its server is gone. The connection to the log
     // does.
-    const probing = setInterval(() => unawaited(this.#parts.feed.probe().catch(() => {})), probeEveryMs);
+    const probing = setInterval(
+      () => unawaited(this.#parts.connection.probe().catch(() => {})),
+      probeEveryMs,
+    );
     this.#reading = this.#readAll().finally(() => {
       clearInterval(probing);
       this.#reading = undefined;
@@ -179,7 +182,7 @@ export class Follower {
   }
 
   async #readAll(): Promise<void> {
-    const { feed, onState } = this.#parts;
+    const { connection, onState } = this.#parts;
     let failure: unknown;
     try {
       do {
@@ -188,7 +191,7 @@ export class Follower {
       } while (this.#isReadingAgain && this.#isRunning);
       if (this.#failures > 0) onState?.(undefined);
       this.#failures = 0;
-      feed.check();
+      connection.check();
       await this.#prune();
     } catch (error) {
       failure = error;
@@ -201,18 +204,18 @@ export class Follower {
 
   #pauseMs(failure: unknown): number {
     const { everyMs, whileNotifiedMs } = this.#intervals;
-    if (failure === undefined) return this.#parts.feed.isNotified ? whileNotifiedMs : everyMs;
+    if (failure === undefined) return this.#parts.connection.isNotified ? whileNotifiedMs : everyMs;
     if (isUnavailable(failure)) return Math.min(everyMs, reconnectMsMax);
     return Math.min(retryMsMax, everyMs * 2 ** Math.min(this.#failures - 1, 10));
   }
 
   /** Takes over the changes that one read finds. Returns whether there are more. */
   async #readOnce(rowsMax: number): Promise<boolean> {
-    const { feed } = this.#parts;
+    const { connection } = this.#parts;
     const from = this.#position!;
     const isWoken = this.#isWoken;
     this.#isWoken = false;
-    const view = await feed.read(from.seq, rowsMax);
+    const view = await connection.read(from.seq, rowsMax);
     const readMs = performance.now();
     this.#lastReadMs = readMs;
     this.#headSeq = view.head.seq;
@@ -228,8 +231,8 @@ export class Follower {
     if (foreign[0] !== undefined) {
       const ageMs = Math.max(0, view.nowMs - foreign[0].loggedOn);
       this.#behindSinceMs = readMs - ageMs;
-      if (!isWoken && feed.isNotified && ageMs > noticeMsMax) feed.missed();
-      await this.#tell(foreign, view.isCut);
+      if (!isWoken && connection.isNotified && ageMs > noticeMsMax) connection.missed();
+      await this.#notify(foreign, view.isCut);
     }
     const last = transactions.at(-1);
     if (last !== undefined) this.#moveTo(last);
@@ -246,7 +249,7 @@ export class Follower {
   }
 
   /** If a listener keeps failing, the others get later changes by a reload. */
-  async #tell(transactions: readonly LoggedTransaction[], isCut: boolean): Promise<void> {
+  async #notify(transactions: readonly LoggedTransaction[], isCut: boolean): Promise<void> {
     const { listeners } = this.#parts;
     try {
       await listeners.notify(transactions.flatMap(({ changes }) => changes));

@@ -3,12 +3,19 @@ import { Turns } from "../../util/turns.ts";
 import type { Change } from "../storage.ts";
 
 export type ChangeListener = (changes: readonly Change[]) => Promise<void>;
+/** A row of the database by its columns. */
+export type RestoredRow = Readonly<Record<string, unknown>>;
+/**
+ * The rows that the test kit has replaced, as they were and as they are, by the names of their tables. "many": too many
+ * to list. All other tables are unchanged.
+ */
+export type RestoredRows = ReadonlyMap<string, readonly RestoredRow[] | "many">;
 /**
  * Reads everything that a listener keeps in memory, for the case that changes were missed. The returned
  * function replaces the old data before its first `await`, so that no reader sees half of it. The reload ends when
- * the function's promise does.
+ * the function's promise does. With `restored`, it may keep what belongs to unchanged rows.
  */
-export type Reload = () => Promise<() => void | Promise<void>>;
+export type Reload = (restored?: RestoredRows) => Promise<() => void | Promise<void>>;
 
 /** The reload of a listener that keeps nothing in memory. */
 export const nothingToReload: Reload = async () => () => {};
@@ -54,9 +61,9 @@ export class ChangeListeners {
    * Reloads every listener: all read, then all replace what they have, without waiting in between. If some
    * cannot read, the others are replaced nevertheless, and the failure is thrown.
    */
-  async reload(): Promise<void> {
+  async reload(restored?: RestoredRows): Promise<void> {
     await this.#take(async () => {
-      const read = await Promise.allSettled(this.#listeners.map(async ({ reload }) => reload()));
+      const read = await Promise.allSettled(this.#listeners.map(async ({ reload }) => reload(restored)));
       const reloads = read.map(async (each) => {
         if (each.status === "rejected") throw each.reason;
         await each.value();

@@ -10,7 +10,7 @@ interface Own extends TransactionId {
 }
 
 /**
- * The transactions of this node that the reader of the log has not passed. The writer tells the listeners of
+ * The transactions of this node that the reader of the log has not passed. The writer notifies the listeners of
  * its own changes, so the reader must not repeat them. It may read a transaction before its writer knows that it
  * is committed, and then waits for the writer. A number can be in use more than once: a transaction that is
  * rolled back gives it back.

@@ -2,10 +2,13 @@ import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { connectionOf } from "../postgres.ts";
 import { changesChannel } from "./change-log.ts";
-import { Feed, type FeedOptions } from "./feed.ts";
+import { ChangeLogConnection, type ChangeLogConnectionOptions } from "./change-log-connection.ts";
 import { Follower, type FollowerParts } from "./follower.ts";
 
-interface Options extends Omit<FollowerParts, "feed">, Pick<FeedOptions, "token" | "notify" | "onReturned"> {
+interface Options
+  extends
+    Omit<FollowerParts, "connection">,
+    Pick<ChangeLogConnectionOptions, "token" | "notify" | "onReturned"> {
   url: string;
 }
 
@@ -17,7 +20,7 @@ export async function startFollower({
   onReturned,
   ...parts
 }: Options): Promise<Follower> {
-  const feed = new Feed({
+  const connection = new ChangeLogConnection({
     connection: connectionOf(url),
     token,
     notify,
@@ -25,11 +28,11 @@ export async function startFollower({
     onLost: () => follower.wake(),
     ...(onReturned === undefined ? {} : { onReturned }),
   });
-  const follower = new Follower({ feed, ...parts });
+  const follower = new Follower({ connection, ...parts });
   try {
     await follower.start();
   } catch (error) {
-    feed.close();
+    connection.close();
     throw error;
   }
   return follower;
@@ -40,11 +43,11 @@ export async function startFollower({
  * through a pooler that gives each transaction another connection. Needs no tables.
  */
 export async function notificationsArrive(url: string): Promise<boolean> {
-  const connection = connectionOf(url);
-  const sender = new Client(connection);
+  const config = connectionOf(url);
+  const sender = new Client(config);
   sender.on("error", () => {});
-  const feed = new Feed({
-    connection,
+  const receiver = new ChangeLogConnection({
+    connection: config,
     token: randomUUID(),
     notify: (payload) => sender.query("select pg_notify($1, $2)", [changesChannel, payload]),
     onNotice: () => {},
@@ -52,9 +55,9 @@ export async function notificationsArrive(url: string): Promise<boolean> {
   });
   try {
     await sender.connect();
-    return await feed.hears();
+    return await receiver.receivesNotifications();
   } finally {
-    feed.close();
+    receiver.close();
     await sender.end();
   }
 }

@@ -3,6 +3,7 @@ import { frameHeaderBytes, pageOf, commitOf } from "./log-format.ts";
 import { LogGap, LogTail, type Frames } from "./log-tail.ts";
 import { readFlags } from "./object-files.ts";
 
+/** The pieces follow each other without the pauses of other parts of a backup, in which the log could restart unread. */
 const pieceBytes = 1024 * 1024;
 const attemptsMax = 5;
 
@@ -52,9 +53,9 @@ async function copyFile(
   const tail = new LogTail(`${path}-wal`);
   const kept: Omit<Frames, "bytes">[] = [];
   const keep = async (): Promise<void> => {
-    for (const { bytes, ...facts } of waiting.splice(0)) {
+    for (const { bytes, ...position } of waiting.splice(0)) {
       await log.appendFile(bytes);
-      kept.push({ ...facts, pages: bytes.length });
+      kept.push({ ...position, pages: bytes.length });
     }
   };
   const source = await open(path, readFlags);

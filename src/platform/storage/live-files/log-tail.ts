@@ -38,6 +38,10 @@ interface Read {
   frame: number;
   sums: Sums;
 }
+/** A frame that ends a commit, with the number of pages of the database after it. */
+interface Commit extends Read {
+  pages: number;
+}
 interface Seen extends Read {
   /** The checksum of the first of these frames, which identifies them. */
   first: string;
@@ -45,6 +49,8 @@ interface Seen extends Read {
 type Piece = Pick<Frames, "first" | "bytes">;
 
 const pieceBytes = 1024 * 1024;
+/** The frames that are read first: most reads find no more. */
+const firstFrames = 8;
 /** Pieces that are kept until the end of their commit is found. Those of longer commits are read again. */
 const piecesMax = 32;
 const header = wordBuffer(logHeaderBytes);
@@ -183,50 +189,35 @@ export class LogTail {
   }
 
   /** Finds the last commit after a position. Keeps the frames unless they are too many. */
-  #scan(
-    file: number,
-    from: Read,
-  ): { end: (Read & { pages: number }) | undefined; seen: Read; pieces: Piece[] | undefined } {
+  #scan(file: number, from: Read): { end: Commit | undefined; seen: Read; pieces: Piece[] | undefined } {
     const at = this.#at!;
     const frameBytes = frameHeaderBytes + at.pageBytes;
-    let { frame, sums } = from;
-    let end: (Read & { pages: number }) | undefined;
+    let seen = from;
+    let end: Commit | undefined;
     let pieces: Piece[] | undefined = [];
     for (;;) {
-      const got = readFrames(file, frame, Math.floor(pieceBytes / frameBytes) || 1, frameBytes);
-      const before = frame;
-      for (let i = 0; i < got; i++) {
-        const next = checkFrame(piece, i * frameBytes, at, sums);
-        if (next === undefined) break;
-        sums = next;
-        frame += 1;
-        const pages = commitOf(piece, i * frameBytes);
-        if (pages !== 0) end = { frame, sums, pages };
-      }
-      const count = frame - before;
+      const read = readPiece(file, at, seen);
+      const count = read.frame - seen.frame;
       if (pieces?.length === piecesMax) pieces = undefined;
       if (count > 0)
-        pieces?.push({ first: before + 1, bytes: Buffer.from(piece.subarray(0, count * frameBytes)) });
-      if (count < got || got === 0) return { end, seen: { frame, sums }, pieces };
+        pieces?.push({ first: seen.frame + 1, bytes: Buffer.from(piece.subarray(0, count * frameBytes)) });
+      seen = { frame: read.frame, sums: read.sums };
+      end = read.end ?? end;
+      if (read.isLast) return { end, seen, pieces };
     }
   }
 
   /** Reads the frames up to `to` again and checks them, because the log may have been restarted meanwhile. */
   *#readAgain(file: number, to: number): Generator<Piece> {
     const at = this.#at!;
-    const frameBytes = frameHeaderBytes + at.pageBytes;
-    let { frame, sums } = at;
-    while (frame < to) {
-      const count = Math.min(Math.floor(pieceBytes / frameBytes) || 1, to - frame);
-      const got = readFrames(file, frame, count, frameBytes);
-      for (let i = 0; i < got; i++) {
-        const next = checkFrame(piece, i * frameBytes, at, sums);
-        if (next === undefined) throw new LogGap("The log restarted while it was read");
-        sums = next;
-      }
-      if (got < count) throw new LogGap("The log was cut off");
-      yield { first: frame + 1, bytes: Buffer.from(piece.subarray(0, count * frameBytes)) };
-      frame += count;
+    let seen: Read = at;
+    while (seen.frame < to) {
+      const read = readPiece(file, at, seen, to - seen.frame);
+      const count = read.frame - seen.frame;
+      if (read.isLast) throw new LogGap("The log was restarted or cut off while it was read");
+      const bytes = Buffer.from(piece.subarray(0, count * (frameHeaderBytes + at.pageBytes)));
+      yield { first: seen.frame + 1, bytes };
+      seen = read;
     }
   }
 
@@ -244,28 +235,55 @@ export class LogTail {
   }
 
   /** The number of frames of a log, including uncommitted ones. */
-  #lengthOf(file: number, { salt, pageBytes, sums: start }: LogHeader): number {
-    const frameBytes = frameHeaderBytes + pageBytes;
-    let frame = 0;
-    for (let sums = start; ;) {
-      const got = readFrames(file, frame, Math.floor(pieceBytes / frameBytes) || 1, frameBytes);
-      if (got === 0) return frame;
-      for (let i = 0; i < got; i++) {
-        const next = checkFrame(piece, i * frameBytes, { salt, pageBytes }, sums);
-        if (next === undefined) return frame;
-        sums = next;
-        frame += 1;
-      }
+  #lengthOf(file: number, header: LogHeader): number {
+    for (let seen: Read = { frame: 0, sums: header.sums }; ;) {
+      const read = readPiece(file, header, seen);
+      if (read.isLast) return read.frame;
+      seen = read;
     }
   }
 }
 
 const textOf = ([one, two]: Sums): string => `${one} ${two}`;
 
-/** Reads at most `count` complete frames after frame number `after` into `piece`. Returns their number. */
-function readFrames(file: number, after: number, count: number, frameBytes: number): number {
-  const got = readSync(file, piece, 0, count * frameBytes, logHeaderBytes + after * frameBytes);
-  return Math.floor(got / frameBytes);
+/**
+ * Reads the frames that follow `from` into `piece`: at most `countMax`, and at most a piece. `isLast` says that the next
+ * frame does not follow, or is not there yet. Frames of the log before the last restart may be behind the new ones, so
+ * few frames are read first, and more as long as all of them follow.
+ */
+function readPiece(
+  file: number,
+  log: Pick<LogHeader, "salt" | "pageBytes">,
+  from: Read,
+  countMax = Number.POSITIVE_INFINITY,
+): Read & { end: Commit | undefined; isLast: boolean } {
+  const frameBytes = frameHeaderBytes + log.pageBytes;
+  const wanted = Math.min(Math.floor(pieceBytes / frameBytes) || 1, countMax);
+  let { frame, sums } = from;
+  let end: Commit | undefined;
+  for (let count = 0, few = firstFrames; count < wanted; few *= 2) {
+    const got = readFrames(file, frame, { count: Math.min(few, wanted - count), frameBytes, into: count });
+    if (got === 0) return { frame, sums, end, isLast: true };
+    for (const last = count + got; count < last; count++) {
+      const next = checkFrame(piece, count * frameBytes, log, sums);
+      if (next === undefined) return { frame, sums, end, isLast: true };
+      sums = next;
+      frame += 1;
+      const pages = commitOf(piece, count * frameBytes);
+      if (pages !== 0) end = { frame, sums, pages };
+    }
+  }
+  return { frame, sums, end, isLast: false };
+}
+
+/** Reads at most `count` complete frames after frame number `after`, behind `into` frames of `piece`. Returns their number. */
+function readFrames(
+  file: number,
+  after: number,
+  { count, frameBytes, into }: { count: number; frameBytes: number; into: number },
+): number {
+  const at = logHeaderBytes + after * frameBytes;
+  return Math.floor(readSync(file, piece, into * frameBytes, count * frameBytes, at) / frameBytes);
 }
 
 function open(path: string): number | undefined {

@@ -35,7 +35,7 @@ export interface ObjectFile {
 export const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** The size of a regular file; 0 for anything else. */
-export function bytesOf(path: string): number {
+export function fileBytes(path: string): number {
   const found = lstatSync(path, { throwIfNoEntry: false });
   return found?.isFile() === true ? found.size : 0;
 }

@@ -49,13 +49,16 @@ export interface SchemaInfo {
  * schema of a newer program stays unchanged; throws if this program is too old for it.
  */
 export async function migrate(storage: Connected, to = currentSchema): Promise<void> {
-  const newer = (await appliedMigrations(storage)).filter((name) => !schemaVersions.includes(name));
+  const applied = await appliedMigrations(storage);
+  const newer = applied.filter((name) => !schemaVersions.includes(name));
   if (newer.length > 0) return refuseIfTooOld(storage, newer.at(-1)!);
+  if (applied.length < schemaVersions.length) await migrateUp(storage, to);
+  if (to === currentSchema) await noteSchema(storage);
+}
 
-  const { read: db, engine } = storage;
+async function migrateUp({ read: db, engine }: Connected, to: string): Promise<void> {
   const error = engine === "sqlite" ? await migrateSqlite(db, to) : await migratePostgres(db, to);
   if (error !== undefined) throw new Error("The migration of the database schema failed.", { cause: error });
-  if (to === currentSchema) await noteSchema(storage);
 }
 
 const migrator = (db: Kysely<Database>, engine: DatabaseEngine): Migrator =>

@@ -14,6 +14,8 @@ export class NodeInUse extends Error {}
 
 /** A node as operators see it. `lost`: it was neither stopped nor seen in the last ten seconds. */
 export interface ListedNode extends store.NodeRow {
+  /** Of 64, the shards of Durable Objects and databases that it has; null where one process has all. */
+  shards: number | null;
   state: "running" | "stopped" | "lost";
 }
 

@@ -26,6 +26,9 @@ export interface NodeRow {
   seq: number | null;
 }
 
+/** A node with the shards of objects that it has. */
+export type SeenNode = NodeRow & { isAlive: boolean; shards: number | null };
+
 /** The data that a node writes at its start. */
 export type NewNode = Omit<NodeRow, "startedOn" | "seenOn" | "endedOn" | "seq">;
 
@@ -90,10 +93,17 @@ export async function end(
     where id = ${id} and run = ${run}`.execute(read);
 }
 
+/** The shards of objects that each node has; null where one process has all objects. */
+const shardsOf = (engine: Engine): RawBuilder<number | null> =>
+  engine === "postgres"
+    ? sql`(select count(*) from object_shards join object_nodes on object_nodes.id = object_shards.owner
+        where object_nodes.node = nodes.id)`
+    : sql`null`;
+
 /** All nodes, those seen last first, and whether each was seen lately. */
-export async function list(read: Read, engine: Engine): Promise<(NodeRow & { isAlive: boolean })[]> {
-  const { rows } = await sql<NodeRow & { age: number }>`
-    select ${columns}, ${now(engine)} - seen_on as age from nodes
+export async function list(read: Read, engine: Engine): Promise<SeenNode[]> {
+  const { rows } = await sql<Omit<SeenNode, "isAlive"> & { age: number }>`
+    select ${columns}, ${now(engine)} - seen_on as age, ${shardsOf(engine)} as shards from nodes
     order by seen_on desc, id limit 1000`.execute(read);
   return rows.map(({ age, ...row }) => ({ ...row, isAlive: row.endedOn === null && age < aliveMs }));
 }

@@ -8,7 +8,7 @@ import type { Storage } from "../storage.ts";
 export interface SharedLimit {
   /** The weight of a call until the next exchange: the number of live nodes. */
   readonly weight: number;
-  /** Tells other nodes of calls that were counted here, times the weight. A negative count takes calls back. */
+  /** Reports to other nodes the calls that were counted here, times the weight. A negative count takes calls back. */
   note(key: string, calls: number): void;
 }
 

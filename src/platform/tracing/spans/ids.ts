@@ -16,7 +16,9 @@ const random = Buffer.allocUnsafeSlow(formsCount * randomBytes);
 const digits = Buffer.from("0123456789abcdef");
 const forms = Buffer.from(form.repeat(formsCount));
 /** The positions of the random digits in a form. */
-const places = Uint8Array.from(Array.from(form).flatMap((letter, i) => ("ts".includes(letter) ? [i] : [])));
+const digitPositions = Uint8Array.from(
+  Array.from(form).flatMap((letter, i) => ("ts".includes(letter) ? [i] : [])),
+);
 let text = "";
 let at = 0;
 
@@ -32,8 +34,8 @@ function fill(): void {
     const start = i * formLength;
     for (let j = 0; j < randomBytes; j++) {
       const byte = random[i * randomBytes + j]!;
-      forms[start + places[2 * j]!] = digits[byte >> 4]!;
-      forms[start + places[2 * j + 1]!] = digits[byte & 15]!;
+      forms[start + digitPositions[2 * j]!] = digits[byte >> 4]!;
+      forms[start + digitPositions[2 * j + 1]!] = digits[byte & 15]!;
     }
   }
   text = forms.toString("latin1");

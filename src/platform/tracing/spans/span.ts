@@ -1,4 +1,3 @@
-import { attributeJson, type AttributeValue } from "./attribute-json.ts";
 import { newSpanId, spanIdOf, traceIdOf } from "./ids.ts";
 import { traceParent, type TraceContext } from "./trace-context.ts";
 
@@ -6,9 +5,14 @@ import { traceParent, type TraceContext } from "./trace-context.ts";
 export const spanKinds = { internal: 1, server: 2, client: 3, producer: 4, consumer: 5 } as const;
 export type SpanKind = keyof typeof spanKinds;
 
+/** A value of an attribute. */
+export type AttributeValue = string | number | boolean;
+
 /** Receives spans that have ended. Must not throw. */
 export interface SpanSink {
   add(span: KeptSpan): void;
+  /** Writes an attribute when it is set, so that a span holds only one text until it ends. */
+  attribute(name: string, value: AttributeValue): string;
 }
 
 /** A part of a request's work. */
@@ -39,7 +43,7 @@ export class KeptSpan implements Span {
   name: string;
   /** 0 until the span has ended. */
   endMs = 0;
-  /** JSON of the attributes, each with a comma before it. */
+  /** The attributes, as the sink has written them. */
   attributes = "";
   link: TraceContext | undefined;
   /** Why the span failed; undefined if it did not. */
@@ -73,7 +77,7 @@ export class KeptSpan implements Span {
   }
 
   set(name: string, value: AttributeValue | undefined): this {
-    if (value !== undefined) this.attributes += attributeJson(name, value);
+    if (value !== undefined) this.attributes += this.#sink.attribute(name, value);
     return this;
   }
 
@@ -138,17 +142,17 @@ export class UnkeptSpan implements Span {
 }
 
 /** Runs work within a child span, which ends with it. Without a span that is kept, only runs it. */
-export async function within<T>(
+export async function inChildSpan<T>(
   parent: Span | undefined,
   name: string,
   work: (span: Span | undefined) => Promise<T>,
   kind: SpanKind = "internal",
 ): Promise<T> {
-  return parent?.isSampled === true ? during(parent.child(name, kind), work) : work(parent);
+  return parent?.isSampled === true ? inSpan(parent.child(name, kind), work) : work(parent);
 }
 
 /** Runs work, and ends the span with it. Without a span, only runs it. */
-export async function during<T>(
+export async function inSpan<T>(
   span: Span | undefined,
   work: (span: Span | undefined) => Promise<T>,
 ): Promise<T> {

@@ -2,23 +2,24 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { readBytes } from "../../../control/api/body.ts";
 import type { ProcessCalls } from "../../../platform/process-calls/calls.ts";
-import { Refusal } from "../../../sandbox/errors.ts";
 import type { Answerable } from "../../../sandbox/gateway/exchange.ts";
+import { overloadedCells } from "../../../sandbox/objects/faults.ts";
 import type { OwnedObjects } from "../../../workers/objects/nodes/owned-objects.ts";
 import type { FromNode } from "../../../workers/objects/nodes/passed-calls.ts";
 import { failing } from "../../../workers/call-failures.ts";
 import type { DatabaseCall, DatabaseCalls } from "../calls.ts";
-import { databaseLimits, namespaceOf, type Database } from "../database.ts";
+import { databaseLimits, namespaceOf, type D1Database } from "../database.ts";
 import type { Databases } from "../databases.ts";
+import { d1Errors } from "../errors.ts";
 
 const name = "call of a database";
-interface Told extends Pick<DatabaseCall, "path" | "isRead"> {
+interface CallDetails extends Pick<DatabaseCall, "path" | "isRead"> {
   accountId: string;
   id: string;
 }
 
 /** Sends a call to the node that has a database. */
-export type SendAtOwner = (database: Database, call: DatabaseCall, response: Answerable) => Promise<void>;
+export type SendAtOwner = (database: D1Database, call: DatabaseCall, response: Answerable) => Promise<void>;
 
 /** For an installation whose nodes divide the databases. `send` is for those of this node. */
 export const sendAtOwner =
@@ -26,13 +27,13 @@ export const sendAtOwner =
   async (database, call, response) => {
     const { accountId, id } = database;
     const { path, isRead, body } = call;
-    const told: Told = { path, isRead, accountId, id };
+    const details: CallDetails = { path, isRead, accountId, id };
     await owned.at(
       namespaceOf(database),
       async (node) =>
         node === undefined
           ? send(database, call, response)
-          : node.forward(name, told, {
+          : node.forward(name, details, {
               url: new URL("http://d1/"),
               request: requestOf(body),
               response: response as unknown as ServerResponse,
@@ -48,14 +49,18 @@ export function serveDatabases(
   databases: Databases,
   d1Calls: DatabaseCalls,
 ): void {
-  calls.serve<Told & FromNode>(name, async ({ seq, ...told }, { request, response }) => {
-    const { accountId, id, path, isRead } = told;
-    await owned.takesOver({ seq });
-    const database = databases.find(accountId, id);
-    if (database === undefined)
-      return failing(Promise.reject(new Refusal(`The database ${id} does not exist here.`)));
-    const body = isRead ? await readBytes(request, databaseLimits.callBytesMax) : request;
-    await failing(d1Calls.sendHere(database, { path, isRead, body }, response));
+  calls.serve<CallDetails & FromNode>(name, async ({ seq, ...details }, { request, response }) => {
+    const { accountId, id, path, isRead } = details;
+    const isCurrent = await owned.takesOver({ seq });
+    const send = async (): Promise<void> => {
+      const database = databases.find(accountId, id);
+      if (database === undefined) throw isCurrent ? d1Errors.notFound(id) : overloadedCells();
+      const body = isRead ? await readBytes(request, databaseLimits.callBytesMax) : request;
+      await owned.here(namespaceOf(database), async () =>
+        d1Calls.sendHere(database, { path, isRead, body }, response),
+      );
+    };
+    await failing(send());
   });
 }
 

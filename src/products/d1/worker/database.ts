@@ -21,7 +21,7 @@ interface Failure {
   error: string;
 }
 
-export class Database extends DurableObject<object> {
+export class DatabaseObject extends DurableObject<object> {
   /** Resolves at the end of the import or export in progress; undefined without one. */
   #busy: Promise<void> | undefined;
   /** The stored number of writes, once it was read. */
@@ -38,7 +38,8 @@ export class Database extends DurableObject<object> {
       case "/statements":
         return this.#answerApi(await request.json(), formatOf(searchParams));
       case "/facts":
-        return this.#facts();
+        await request.arrayBuffer(); // workerd resets the connection of a request whose body was not read
+        return this.#figures();
       case "/dump":
         return this.#dump(await request.json());
       case "/import":
@@ -102,7 +103,7 @@ export class Database extends DurableObject<object> {
     return Response.json(answer, { headers });
   }
 
-  #facts(): Response {
+  #figures(): Response {
     const { sql } = this.ctx.storage;
     const [row] = sql
       .exec(

@@ -7,7 +7,7 @@ export interface DumpOptions {
   tables?: readonly string[];
 }
 
-interface Entry {
+interface SchemaObject {
   type: string;
   name: string;
   tbl_name: string;
@@ -27,7 +27,7 @@ export function* dump(sql: SqlStorage, options: DumpOptions): Generator<string, 
   const isAsked = (name: string): boolean => tables.length === 0 || tables.includes(name);
   const all = sql
     .exec("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")
-    .toArray() as unknown as Entry[];
+    .toArray() as unknown as SchemaObject[];
   const entries = all.filter(({ name, tbl_name }) => !name.startsWith("_cf_") && isAsked(tbl_name));
   const virtual = entries.find((entry) => /^CREATE\s+VIRTUAL\s/i.test(entry.sql));
   if (virtual !== undefined)

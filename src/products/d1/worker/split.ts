@@ -126,7 +126,7 @@ export function splitStatements(text: string): string[] {
 /** Number of values that a statement takes: of `?`, of the highest `?NNN`, and of names. */
 export function countParameters(statement: string): number {
   const code = statement.replaceAll(
-    /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\//g,
+    /'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|`(?:[^`]|``)*(?:`|$)|\[[^\]]*(?:\]|$)|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g,
     " ",
   );
   let count = 0;

@@ -11,8 +11,17 @@ import { accepted, applyHints } from "./negotiate.ts";
 import { parseOptions, type Transform } from "../recipe/options.ts";
 import { answerPreflight, hitHeaders, missHeaders, pictureHeaders } from "./picture-headers.ts";
 import { deliveryPrefix } from "./prefix.ts";
-import { plan, resultFolder, resultKey } from "../recipe/recipe.ts";
-import { isNotModified, noRoute, safeHeaders, sendError, sendStored, visibleError } from "./respond.ts";
+import { planResult, resultFolder, resultKey } from "../recipe/recipe.ts";
+import {
+  attemptsMax,
+  isNotModified,
+  noRoute,
+  safeHeaders,
+  sendError,
+  sendStored,
+  StoredGone,
+  visibleError,
+} from "./respond.ts";
 import type { Stored } from "../results/results.ts";
 import { transformOf, variantsOf, type ImageSettings } from "../settings.ts";
 import { verify } from "./signature.ts";
@@ -45,8 +54,6 @@ const pictureBytes = 4096;
 /** Longer options would only repeat themselves, and paths are cached. */
 const optionsCharactersMax = 2048;
 const hostedMaxAgeSeconds = 172_800;
-/** How often a response begins again because its image has changed. */
-const attemptsMax = 5;
 
 /** Results of stored images, and how to come by those that are not there. */
 export interface DeliveredResults {
@@ -127,19 +134,25 @@ export class Delivery {
     return true;
   }
 
-  /** If the image changes while it is sent, the new one is sent: a change is no deletion. */
+  /**
+   * If the image changes while it is sent, the new one is sent: a change is no deletion. A result whose file was removed
+   * before it could be opened is looked for again.
+   */
   async #deliver(edgeRequest: EdgeHttpRequest, prefix: string): Promise<void> {
+    let gone: StoredGone | undefined;
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const route = await this.#routeOf(edgeRequest, prefix); // throws once the image is gone
       try {
         await this.#send(route, edgeRequest, prefix);
         return;
       } catch (error) {
+        if (edgeRequest.response.headersSent) throw error;
         // If it is not current, it changed in the meantime, or another node's change of it has arrived now.
-        if (route.held.isCurrent || edgeRequest.response.headersSent) throw error;
+        gone = error instanceof StoredGone ? error : undefined;
+        if (route.held.isCurrent && gone === undefined) throw error;
       }
     }
-    throw imageErrors.unavailable();
+    throw gone ?? imageErrors.unavailable(); // a file that is always gone is lost
   }
 
   async #routeOf({ path }: EdgeHttpRequest, prefix: string): Promise<Route> {
@@ -266,7 +279,7 @@ export class Delivery {
     if (picture === undefined) {
       const image = held.image!;
       const content = image.content!;
-      const planned = plan(hinted.transform, content, formats);
+      const planned = planResult(hinted.transform, content, formats);
       const { intermediateCopies } = this.#options;
       const isFromIntermediateCopy =
         held.hasIntermediateCopy === true && intermediateCopies.plan.serves(content, planned.recipe);

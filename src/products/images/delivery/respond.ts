@@ -1,9 +1,9 @@
-import { open } from "node:fs/promises";
+import { open, type FileHandle } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import { pipeline } from "node:stream/promises";
 import { failure } from "../../../control/api/envelope.ts";
-import { afterBody } from "../../../platform/util/after-body.ts";
+import { afterBody } from "../../../platform/listen/after-body.ts";
 import { ApiError, apiErrorOf, apiErrors, callerError } from "../../../control/api/errors.ts";
 import { pictureErrorCodes } from "../api-errors.ts";
 import type { Stored } from "../results/results.ts";
@@ -23,6 +23,12 @@ export function isNotModified(request: IncomingMessage, etag: string, modifiedMs
     return tags.trim() === "*" || tags.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
   return since !== undefined && Math.floor(modifiedMs / 1000) * 1000 <= Date.parse(since);
 }
+
+/** The file of a result was removed after the result was found. Nothing has been sent: it can be looked for again. */
+export class StoredGone extends Error {}
+
+/** How often a response begins again because its result is gone, or its image has changed. */
+export const attemptsMax = 5;
 
 /**
  * Sends a result, or the requested byte range of it. Headers are alternating names and values. Throws when
@@ -49,7 +55,7 @@ export async function sendStored(
   headers.push("content-length", String(end - start + 1));
   if (range !== undefined) headers.push("content-range", `bytes ${start}-${end}/${sizeBytes}`);
   const isSent = request.method !== "HEAD";
-  const file = isSent && !("bytes" in stored) ? await open(stored.path) : undefined;
+  const file = isSent && !("bytes" in stored) ? await opened(stored.path) : undefined;
   response.writeHead(range === undefined ? 200 : 206, headers);
   if (file !== undefined) {
     // A client that disconnects midway is not an error.
@@ -58,6 +64,12 @@ export async function sendStored(
   } else if (isSent && "bytes" in stored)
     response.end(range === undefined ? stored.bytes : stored.bytes.subarray(start, end + 1));
   else response.end();
+}
+
+async function opened(path: string): Promise<FileHandle> {
+  return open(path).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === "ENOENT" ? new StoredGone("the file of a result is gone", { cause: error }) : error;
+  });
 }
 
 /** A single byte range. All other Range headers get the whole result, as RFC 9110 (14.2) allows. */
@@ -110,7 +122,7 @@ export async function sendError(
   response: ServerResponse,
   error: ApiError,
   requestId: string,
-  isJson = /\bapplication\/(\S+\+)?json\b/.test(request.headers.accept ?? ""),
+  isJson = /\bapplication\/(?:[\w.-]{1,60}\+)?json\b/.test(request.headers.accept ?? ""),
 ): Promise<void> {
   const envelope = isJson ? await failure(error, requestId).text() : undefined;
   const body = envelope ?? `ERROR ${error.code}: ${error.message}\n`;

@@ -1,10 +1,10 @@
 import { readFile, stat } from "node:fs/promises";
-import { LRUCache } from "lru-cache";
 import type { ProcessCalls } from "../../../platform/process-calls/calls.ts";
 import { AnsweredElsewhere, type DeliveredResults } from "./delivery.ts";
 import type { Held } from "../directory.ts";
 import type { CopyPlan } from "../results/copy-plan.ts";
-import { memoryObjectBytesMax, type Results, type Stored } from "../results/results.ts";
+import { memoryObjectBytesMax, ResultMemory } from "../results/result-memory.ts";
+import type { Results, Stored } from "../results/results.ts";
 
 const callName = "result of an image";
 
@@ -13,7 +13,7 @@ interface Found {
   sizeBytes: number;
 }
 
-/** In main: tells edge processes where a result is. */
+/** In main: answers edge processes where a result is. */
 export const serveResults = (calls: ProcessCalls, results: Results): void =>
   calls.serve<{ name: string }>(callName, async ({ name }, { response }) => {
     const path = await results.file(name);
@@ -28,20 +28,12 @@ export const serveResults = (calls: ProcessCalls, results: Results): void =>
 export class ResultsOfMain implements DeliveredResults {
   readonly plan: CopyPlan;
   readonly #calls: ProcessCalls;
-  readonly #memory: LRUCache<string, Buffer>;
-  /** The names in memory, by the folder of the image: a change of an account forgets all images. */
-  readonly #names = new Map<string, Set<string>>();
+  readonly #memory: ResultMemory;
 
   constructor(calls: ProcessCalls, memoryBytesMax: number, plan: CopyPlan) {
     this.#calls = calls;
     this.plan = plan;
-    this.#memory = new LRUCache({
-      maxSize: memoryBytesMax,
-      sizeCalculation: (bytes) => bytes.length + 256,
-      dispose: (_bytes, name, reason) => {
-        if (reason !== "set") this.#unlist(name);
-      },
-    });
+    this.#memory = new ResultMemory(memoryBytesMax);
   }
 
   inMemory(name: string): Buffer | undefined {
@@ -49,17 +41,19 @@ export class ResultsOfMain implements DeliveredResults {
   }
 
   async kept(name: string): Promise<Stored | undefined> {
+    const known = this.#memory.get(name);
+    if (known !== undefined) return { bytes: known };
     const found = await this.#find(name);
     if (found === undefined || found.sizeBytes > memoryObjectBytesMax) return found;
     const bytes = await readFile(found.path).catch(() => undefined); // main has just removed it
     if (bytes === undefined) return undefined;
-    this.#keep(name, bytes);
+    this.#memory.set(name, bytes);
     return { bytes };
   }
 
-  /** Main makes it, and answers. It may have an intermediate copy by now, of which results have other names. */
-  async make(held: Held): Promise<never> {
-    await this.look(held);
+  /** Main makes it, and answers. A stored image may have an intermediate copy by now, of which results have other names. */
+  async make(source: Held | { sha256: string }): Promise<never> {
+    if ("image" in source) await this.look(source);
     throw new AnsweredElsewhere();
   }
 
@@ -74,23 +68,7 @@ export class ResultsOfMain implements DeliveredResults {
 
   /** Drops the results of an image from memory. */
   forget(folder: string): void {
-    for (const name of [...(this.#names.get(folder) ?? [])]) this.#memory.delete(name);
-  }
-
-  #keep(name: string, bytes: Buffer): void {
-    this.#memory.set(name, bytes);
-    if (!this.#memory.has(name)) return; // larger than the memory
-    const folder = folderOf(name);
-    let names = this.#names.get(folder);
-    if (names === undefined) this.#names.set(folder, (names = new Set()));
-    names.add(name);
-  }
-
-  #unlist(name: string): void {
-    const folder = folderOf(name);
-    const names = this.#names.get(folder);
-    names?.delete(name);
-    if (names?.size === 0) this.#names.delete(folder);
+    this.#memory.forget(folder);
   }
 
   /** Without an answer of main, the whole request waits for another main process. */
@@ -99,5 +77,3 @@ export class ResultsOfMain implements DeliveredResults {
     return found ?? undefined;
   }
 }
-
-const folderOf = (name: string): string => name.slice(0, name.indexOf("/"));

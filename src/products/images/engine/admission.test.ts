@@ -60,7 +60,7 @@ it("returns a retry delay when the queue is full, and drops jobs whose clients d
   (await stays)();
 });
 
-it("runs a suspect alone in the process", async () => {
+it("runs a suspected job alone in the process", async () => {
   const gate = admission();
   const end = await gate.enter(cost(1));
   const alone = gate.enter(cost(1), undefined, true);

@@ -8,7 +8,7 @@ export interface ImageAdmissionLimits {
   queueMax: number;
 }
 
-interface Waiting {
+interface WaitingJob {
   cost: Cost;
   isAlone: boolean;
   /** Position in the queue: expensive jobs are queued as if they had arrived later, so that none starves. */
@@ -27,7 +27,7 @@ export class QueueFull extends Error {
 /** Runs as many jobs as cores and memory allow. Cheap jobs overtake expensive ones for a limited time. */
 export class ImageAdmission {
   readonly #limits: ImageAdmissionLimits;
-  readonly #queue: Waiting[] = [];
+  readonly #queue: WaitingJob[] = [];
   #running = 0;
   #isAlone = false;
   #memoryBytes = 0;
@@ -49,7 +49,7 @@ export class ImageAdmission {
     signal?.throwIfAborted();
     if (!isAlone && this.#queue.length >= this.#limits.queueMax) throw new QueueFull(this.#waitSeconds());
     const { promise, resolve, reject } = Promise.withResolvers<() => void>();
-    const waiting: Waiting = {
+    const waiting: WaitingJob = {
       cost,
       isAlone,
       due: performance.now() + cost.cpuMs,
@@ -67,8 +67,8 @@ export class ImageAdmission {
       this.#admit();
     };
     signal?.addEventListener("abort", leave, { once: true });
-    const place = this.#queue.findIndex((other) => other.due > waiting.due);
-    this.#queue.splice(place < 0 ? this.#queue.length : place, 0, waiting);
+    const index = this.#queue.findIndex((other) => other.due > waiting.due);
+    this.#queue.splice(index < 0 ? this.#queue.length : index, 0, waiting);
     this.#admit();
     return promise;
   }
@@ -81,13 +81,13 @@ export class ImageAdmission {
   }
 
   #admit(): void {
-    for (let next = this.#queue[0]; next !== undefined && this.#fits(next); next = this.#queue[0]) {
+    for (let next = this.#queue[0]; next !== undefined && this.#hasRoomFor(next); next = this.#queue[0]) {
       this.#queue.shift();
       next.start();
     }
   }
 
-  #fits({ cost, isAlone }: Waiting): boolean {
+  #hasRoomFor({ cost, isAlone }: WaitingJob): boolean {
     if (this.#running === 0) return true;
     if (isAlone || this.#isAlone || this.#running >= this.#limits.slots) return false;
     return this.#memoryBytes + cost.memoryBytes <= this.#limits.memoryBytes;

@@ -44,7 +44,7 @@ function firstDirectory(exif: Uint8Array): Map<number, number | string> {
         tag,
         data
           .toString("utf8", from, from + count)
-          .replace(/\0+$/, "")
+          .replace(/(?<!\0)\0+$/, "")
           .replaceAll("\0", "; "),
       );
     }

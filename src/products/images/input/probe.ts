@@ -25,9 +25,9 @@ export function sniff(head: Uint8Array): SourceFormat | undefined {
 function brands(head: Uint8Array): string[] {
   const text = Buffer.from(head).toString("latin1");
   const end = Math.min(head.length, Buffer.from(head).readUInt32BE(0));
-  const starts = Array.from({ length: Math.max(0, Math.floor((end - 8) / 4)) }, (_, i) => 8 + 4 * i);
+  const brandOffsets = Array.from({ length: Math.max(0, Math.floor((end - 8) / 4)) }, (_, i) => 8 + 4 * i);
   // The second word is a version.
-  return starts.filter((at) => at !== 12).map((at) => text.slice(at, at + 4));
+  return brandOffsets.filter((at) => at !== 12).map((at) => text.slice(at, at + 4));
 }
 
 /** Possible beginnings of an SVG. The header parser decides whether it is one. */
@@ -156,14 +156,14 @@ const readers: Record<SourceFormat, (reader: Reader) => Promise<Found>> = {
   },
 
   async gif(reader) {
-    const screen = await reader.bytes(6, 7);
+    const descriptor = await reader.bytes(6, 7);
     const found = {
       ...still,
-      width: screen.readUInt16LE(0),
-      height: screen.readUInt16LE(2),
+      width: descriptor.readUInt16LE(0),
+      height: descriptor.readUInt16LE(2),
       hasPalette: true,
     };
-    let at = 13 + tableBytes(screen[4]!);
+    let at = 13 + tableBytes(descriptor[4]!);
     let frames = 0;
     const skipBlocks = async (): Promise<void> => {
       for (let length = -1; length !== 0; at += 1 + length) length = (await reader.bytes(at, 1))[0]!;

@@ -48,10 +48,10 @@ const avifPixelsMax = 4_000_000;
 export const engineVersion = "sharp 0.35.5, 2";
 
 /** Combines the requested transform and the client's accepted formats into one recipe. */
-export function plan(asked: Transform, probe: Probe, accepted: Accepted): PlannedResult {
+export function planResult(asked: Transform, probe: Probe, accepted: Accepted): PlannedResult {
   const warnings: string[] = [];
   if (probe.format === "svg") return planSvg(asked, probe);
-  const { transform, size } = resolve(asked, uprightSize(probe), warnings);
+  const { transform, size } = resolveTransform(asked, uprightSize(probe), warnings);
   const { output, isUntransformed } = planOutput(asked, probe, { accepted, size, warnings });
   return { recipe: { transform, output }, size, warnings, isUntransformed };
 }
@@ -114,7 +114,7 @@ export const resultKey = (sha256: string, recipe: Recipe): string =>
   hash("sha256", `${engineVersion}\n${sha256}\n${JSON.stringify(recipe)}`).slice(0, 32);
 
 /** Removes options without effect on a picture of this size, and applies `dpr`. */
-export function resolve(
+export function resolveTransform(
   asked: Transform,
   upright: Size,
   warnings: string[],

@@ -3,7 +3,7 @@ import { estimate, type Cost } from "../engine/cost.ts";
 import type { DrawOptions, Picture, TransformStep } from "../engine/job.ts";
 import { imageErrors } from "../errors.ts";
 import { parseTransform, type Transform } from "../recipe/options.ts";
-import { planOutput, resolve, uprightSize, type Output } from "../recipe/recipe.ts";
+import { planOutput, resolveTransform, uprightSize, type Output } from "../recipe/recipe.ts";
 import type { Spooled } from "../input/spool.ts";
 
 /** The order of a script: an image by number, its steps, and the output. */
@@ -125,7 +125,7 @@ export function compose(order: Order, images: readonly Spooled[]): Composition {
   if (isUntransformed) throw imageErrors.invalidTransform("the animation is too large to be transformed");
   const { picture } = root;
   if (order.output.background !== undefined) {
-    const { transform } = resolve({ background: order.output.background }, root.size, warnings);
+    const { transform } = resolveTransform({ background: order.output.background }, root.size, warnings);
     picture.steps.push({ kind: "transform", transform });
   }
   const { sizeBytes } = images[order.root.image]!;
@@ -153,7 +153,7 @@ function layerOf(
       cost.cpuMs += (image.probe.width * image.probe.height) / 1e5;
       return { kind: "draw", overlay: overlay.picture, options: step.options };
     }
-    const { transform, size: after } = resolve(step.transform, size, []);
+    const { transform, size: after } = resolveTransform(step.transform, size, []);
     cost.cpuMs += (Math.max(size.width * size.height, after.width * after.height) / 1e6) * 20;
     size = after;
     const { format, quality, metadata, anim } = step.transform;

@@ -5,6 +5,7 @@ import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 import { entriesMax } from "../../../platform/util/loading-cache.ts";
+import { memoryObjectBytesMax, ResultMemory } from "./result-memory.ts";
 
 /**
  * A result: small ones are in memory, others are streamed from their file. One with `release` is leased: the
@@ -19,8 +20,6 @@ export interface ResultsOptions {
   logger: Logger;
 }
 
-/** Larger results are not cached in memory. */
-export const memoryObjectBytesMax = 256 * 1024;
 /** Up to this size, one read is cheaper than a stream. */
 const readBytesMax = 1024 * 1024;
 const filesMax = 128;
@@ -30,7 +29,7 @@ const leasesMax = 8;
 const touchIntervalMs = 10 * 60_000;
 const namePattern = /^[0-9a-f]{64}\/[0-9a-f]{32}$/;
 
-interface Entry {
+interface StoredResult {
   sizeBytes: number;
   touchedAt: number;
   /** True until the first request. */
@@ -44,8 +43,8 @@ interface Entry {
  */
 export class Results {
   readonly #options: ResultsOptions;
-  readonly #memory: LRUCache<string, Buffer>;
-  readonly #disk: LRUCache<string, Entry>;
+  readonly #memory: ResultMemory;
+  readonly #disk: LRUCache<string, StoredResult>;
   /**
    * Open files, since opening and closing is most of the cost of a read. An evicted file is closed after its
    * reads.
@@ -62,11 +61,7 @@ export class Results {
 
   constructor(options: ResultsOptions) {
     this.#options = options;
-    this.#memory = new LRUCache({
-      maxSize: options.memoryBytesMax,
-      maxEntrySize: memoryObjectBytesMax,
-      sizeCalculation: (bytes) => bytes.length + 256,
-    });
+    this.#memory = new ResultMemory(options.memoryBytesMax);
     this.#disk = new LRUCache({
       maxSize: options.diskBytesMax,
       sizeCalculation: ({ sizeBytes }) => sizeBytes,
@@ -118,7 +113,7 @@ export class Results {
     return undefined;
   }
 
-  async #use(name: string): Promise<Entry | undefined> {
+  async #use(name: string): Promise<StoredResult | undefined> {
     await this.#load();
     const entry = this.#disk.get(name);
     if (entry !== undefined && entry.touchedAt < Date.now() - touchIntervalMs) {
@@ -145,7 +140,7 @@ export class Results {
    * requested once; only a second request caches a result in memory, because new buffers cause a full garbage
    * collection after a few hundred.
    */
-  #leaseNew(name: string, entry: Entry): Stored {
+  #leaseNew(name: string, entry: StoredResult): Stored {
     entry.isNew = false;
     const file = openSync(this.path(name), "r");
     const leased = this.#leaseBuffer(entry.sizeBytes);
@@ -207,11 +202,11 @@ export class Results {
     return { bytes };
   }
 
-  /** Deletes all results of an image. */
+  /** Deletes all results of an image. Its folder has their names, so results of other images cost nothing. */
   async purge(folder: string): Promise<void> {
-    for (const name of [...this.#memory.keys()]) if (name.startsWith(`${folder}/`)) this.#memory.delete(name);
+    this.#memory.forget(folder);
     await this.#load();
-    for (const name of [...this.#disk.keys()]) if (name.startsWith(`${folder}/`)) this.#disk.delete(name);
+    for (const key of await readdir(this.path(folder)).catch(() => [])) this.#disk.delete(`${folder}/${key}`);
     await rm(this.path(folder), { recursive: true, force: true });
   }
 

@@ -1,7 +1,7 @@
 import { MalformedXml, readXml } from "./xml.ts";
 
 /** The size that browsers assume for an SVG without one. */
-const unsaid = { width: 300, height: 150 };
+const defaultSize = { width: 300, height: 150 };
 
 /** The size in the root element of an SVG. */
 export function probeSvg(head: string): { width: number; height: number } {
@@ -13,8 +13,8 @@ export function probeSvg(head: string): { width: number; height: number } {
       .split(/[\s,]+/)
       .map(Number);
     return {
-      width: pixels(token.attributes.get("width")) ?? positive(boxWidth) ?? unsaid.width,
-      height: pixels(token.attributes.get("height")) ?? positive(boxHeight) ?? unsaid.height,
+      width: pixels(token.attributes.get("width")) ?? positive(boxWidth) ?? defaultSize.width,
+      height: pixels(token.attributes.get("height")) ?? positive(boxHeight) ?? defaultSize.height,
     };
   }
   throw new MalformedXml("it has no root");

@@ -16,7 +16,7 @@ export function getRequest(path: string, rawHeaders: string[]): IncomingMessage 
 }
 
 /** A response that is read here instead of sent: first its head, then its body as a stream. */
-export class ReceivedAnswer extends PassThrough {
+export class ReceivedResponse extends PassThrough {
   status = 0;
   readonly headers = new Map<string, string>();
   readonly #head = Promise.withResolvers<void>();

@@ -2,7 +2,7 @@ import type { Send } from "../../../edge/origin/outbound.ts";
 import type { IncomingMessage } from "node:http";
 import { VisitorError } from "../../../edge/http/errors.ts";
 import { transformationErrors } from "./errors.ts";
-import { getRequest, ReceivedAnswer } from "./exchange.ts";
+import { getRequest, ReceivedResponse } from "./exchange.ts";
 import { transformationPrefix } from "./request.ts";
 
 const redirectsMax = 5;
@@ -21,12 +21,12 @@ export async function fetchOriginal<T>(
   source: URL,
   headers: readonly string[],
   send: Send,
-  take: (answer: ReceivedAnswer) => Promise<T>,
+  take: (answer: ReceivedResponse) => Promise<T>,
 ): Promise<T> {
   let url = source;
   const deadline = AbortSignal.timeout(timeoutSeconds * 1000);
   for (let redirects = 0; ; redirects++) {
-    const answer = new ReceivedAnswer();
+    const answer = new ReceivedResponse();
     const end = (): void => {
       answer.destroy();
     };
@@ -55,7 +55,7 @@ async function receive(
   url: URL,
   headers: readonly string[],
   send: Send,
-  answer: ReceivedAnswer,
+  answer: ReceivedResponse,
 ): Promise<void> {
   const request = getRequest(url.pathname + url.search, ["Host", url.host, ...headers, "Via", via]);
   const sent = send(url, request, answer.asServerResponse());

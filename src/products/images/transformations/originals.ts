@@ -11,7 +11,7 @@ import type { Results } from "../results/results.ts";
 import { checkedImage } from "../input/format-check.ts";
 import { SingleFlight } from "../results/single-flight.ts";
 import { asTransformationError, transformationErrors } from "./errors.ts";
-import type { ReceivedAnswer } from "./exchange.ts";
+import type { ReceivedResponse } from "./exchange.ts";
 import type { Send } from "../../../edge/origin/outbound.ts";
 import { fetchOriginal } from "./fetch-original.ts";
 import { freshnessOf } from "./freshness.ts";
@@ -37,9 +37,23 @@ export interface Original {
   isStorable: boolean;
 }
 
-interface Known {
+export interface FreshOriginal {
   original: Original;
   freshUntil: number;
+}
+
+/** A picture to fetch. */
+export interface WantedOriginal {
+  /** Separates the cached pictures, and limits the fetches of a zone. */
+  owner: string;
+  url: URL;
+  /** Headers for the origin. */
+  headers: readonly string[];
+  send: Send;
+  signal: AbortSignal;
+}
+
+interface Known extends FreshOriginal {
   etag: string | undefined;
 }
 
@@ -49,6 +63,14 @@ const fetchesMax = 64;
 const fetchesOfOwnerMax = 16;
 /** How long "not storable" is remembered, to avoid fetching such pictures twice. */
 const unstorableMs = 60_000;
+
+/** The name of a picture at a URL, for an owner, as an origin sends it to a request with these headers. */
+export const originalKey = ({
+  owner,
+  url,
+  headers,
+}: Pick<WantedOriginal, "owner" | "url" | "headers">): string =>
+  hash("sha256", [owner, url.href, ...headers].join("\n"));
 
 /**
  * Pictures of origins: fetched once for concurrent requests, cached as the origin allows, then revalidated.
@@ -76,23 +98,14 @@ export class Originals {
     this.#more = { ...more, svg: false };
   }
 
-  /**
-   * Gives `use` the picture at a URL. `owner` separates the cached pictures and limits the fetches of a zone;
-   * `headers` are sent to the origin. Rejects with a DomainError.
-   */
-  async use<T>(
-    owner: string,
-    url: URL,
-    headers: readonly string[],
-    send: Send,
-    signal: AbortSignal,
-    use: (original: Original) => Promise<T>,
-  ): Promise<T> {
-    const key = hash("sha256", [owner, url.href, ...headers].join("\n"));
+  /** Gives `use` the picture. Rejects with a DomainError. */
+  async use<T>(wanted: WantedOriginal, use: (original: Original) => Promise<T>): Promise<T> {
+    const { owner, url, headers, send, signal } = wanted;
+    const key = originalKey(wanted);
     const known = await this.#fresh(key);
     if (known !== undefined) return use(known);
     if (!this.#unstorable.has(key)) {
-      const work = (): Promise<Original | undefined> => this.#refresh(owner, key, url, headers, send);
+      const work = (): Promise<Original | undefined> => this.#refresh(wanted, key);
       const original = await this.#flights.run(key, work, signal);
       if (original !== undefined) return use(original);
     }
@@ -110,10 +123,15 @@ export class Originals {
     });
   }
 
-  async #fresh(key: string): Promise<Original | undefined> {
+  /** A picture that is here, and fresh. */
+  async known(key: string): Promise<FreshOriginal | undefined> {
     const known = this.#known.get(key);
     if (known === undefined || known.freshUntil <= clock.now()) return undefined;
-    return (await this.#isThere(known)) ? known.original : undefined;
+    return (await this.#isThere(known)) ? known : undefined;
+  }
+
+  async #fresh(key: string): Promise<Original | undefined> {
+    return (await this.known(key))?.original;
   }
 
   /** The file may have been evicted. */
@@ -122,13 +140,7 @@ export class Originals {
   }
 
   /** Revalidates the picture at the origin, or fetches it. Undefined for one that must not be stored. */
-  async #refresh(
-    owner: string,
-    key: string,
-    url: URL,
-    headers: readonly string[],
-    send: Send,
-  ): Promise<Original | undefined> {
+  async #refresh({ owner, url, headers, send }: WantedOriginal, key: string): Promise<Original | undefined> {
     const known = this.#known.get(key);
     const isThere = known !== undefined && (await this.#isThere(known));
     const conditions = isThere ? conditionsOf(known) : [];
@@ -178,7 +190,7 @@ export class Originals {
     }
   }
 
-  async #receive(answer: ReceivedAnswer): Promise<{ file: string; sha256: string; sizeBytes: number }> {
+  async #receive(answer: ReceivedResponse): Promise<{ file: string; sha256: string; sizeBytes: number }> {
     // First deletes files that a killed process left behind.
     await (this.#made ??= rm(this.#folder, { recursive: true, force: true })
       .then(() => mkdir(this.#folder, { recursive: true, mode: 0o700 }))
@@ -209,7 +221,7 @@ export class Originals {
   async #read(
     folder: string,
     { file, sha256, sizeBytes }: { file: string; sha256: string; sizeBytes: number },
-    { headers }: ReceivedAnswer,
+    { headers }: ReceivedResponse,
     isStorable: boolean,
   ): Promise<Original> {
     const found = await probe(file);
@@ -236,7 +248,7 @@ export class Originals {
   async #keep(
     folder: string,
     received: { file: string; sha256: string; sizeBytes: number },
-    answer: ReceivedAnswer,
+    answer: ReceivedResponse,
     before: Original | undefined,
   ): Promise<Original> {
     try {

@@ -47,7 +47,7 @@ export function sourceUrl(text: string, base: string): URL {
   const address =
     absolute === null
       ? `${base}/${given.replace(/^\/+/, "")}`
-      : `${absolute[0].replace(/\/+$/, "")}//${given.slice(absolute[0].length)}`;
+      : `${absolute[0].replace(/(?<!\/)\/+$/, "")}//${given.slice(absolute[0].length)}`;
   if (!URL.canParse(address)) throw transformationErrors.invalidUrl("it cannot be parsed");
   const url = new URL(address);
   if (url.protocol !== "http:" && url.protocol !== "https:")

@@ -3,18 +3,24 @@ import type { Logger } from "pino";
 import { DomainError } from "../../../platform/domain-error.ts";
 import type { EdgeHandler, EdgeHttpRequest } from "../../../edge/request/handlers.ts";
 import type { Sender } from "../../../edge/origin/outbound.ts";
-import { within } from "../../../platform/tracing/spans/span.ts";
+import { inChildSpan } from "../../../platform/tracing/spans/span.ts";
 import { nextVia, type Via } from "../../../edge/http/via.ts";
-import { estimate } from "../engine/cost.ts";
-import type { ImageEngine } from "../engine/engine.ts";
-import type { ImageResult } from "../engine/job.ts";
-import type { MadeResults } from "../results/made-results.ts";
+import { SourceGone } from "../engine/engine.ts";
 import { accepted, applyHints } from "../delivery/negotiate.ts";
 import type { Transform } from "../recipe/options.ts";
-import { plan, resultKey, type Accepted, type PlannedResult } from "../recipe/recipe.ts";
+import { planResult, resultKey, type Accepted, type PlannedResult } from "../recipe/recipe.ts";
 import { answerPreflight, hitHeaders, missHeaders, pictureHeaders } from "../delivery/picture-headers.ts";
-import { isNotModified, noRoute, sendError, sendStored, visibleError } from "../delivery/respond.ts";
-import type { Results, Stored } from "../results/results.ts";
+import { AnsweredElsewhere } from "../delivery/delivery.ts";
+import {
+  attemptsMax,
+  isNotModified,
+  noRoute,
+  sendError,
+  sendStored,
+  StoredGone,
+  visibleError,
+} from "../delivery/respond.ts";
+import type { Stored } from "../results/results.ts";
 import { isAllowedOrigin } from "./allowed-origins.ts";
 import { transformationErrors } from "./errors.ts";
 import type { Send } from "../../../edge/origin/outbound.ts";
@@ -33,15 +39,21 @@ export interface TransformationSettings {
   allowedOrigins: string;
 }
 
+/** Results of pictures of origins, and how to come by those that are not there. */
+export interface TransformedResults {
+  kept(name: string): Promise<Stored | undefined>;
+  make(original: Original, name: string, planned: PlannedResult, signal: AbortSignal): Promise<Stored>;
+}
+
 interface Options {
-  originals: Originals;
-  engine: ImageEngine;
-  results: Results;
-  made: MadeResults;
+  originals: Pick<Originals, "use">;
+  results: TransformedResults;
   logger: Logger;
   settings: (zoneId: string) => TransformationSettings;
   /** Fetches pictures of other hosts. */
   send: (...request: [...Parameters<Send>, sender: Sender]) => Promise<void>;
+  /** Has another process answer. */
+  passOn?: (edgeRequest: EdgeHttpRequest) => Promise<void>;
 }
 
 const fetchHeaders = ["Accept", "image/avif,image/webp,image/*", "User-Agent", "Selvedge"];
@@ -67,11 +79,12 @@ export class Transformations {
     settings: TransformationSettings,
   ): Promise<true> {
     const { request, response, ray } = edgeRequest;
+    let isHere = true;
     try {
       if (request.method === "OPTIONS") answerPreflight(response);
       else if (request.method !== "GET" && request.method !== "HEAD")
         throw noRoute(request, edgeRequest.path);
-      else await this.#deliver(edgeRequest, zone, settings);
+      else isHere = await this.#deliver(edgeRequest, zone, settings);
     } catch (error) {
       if (response.destroyed) return true;
       if (response.headersSent) throw error;
@@ -84,14 +97,16 @@ export class Transformations {
           .writeHead(307, { location: source.href, "content-length": 0, "cf-resized": "err=redirect" })
           .end();
     }
+    if (!isHere && !response.destroyed) await this.#options.passOn!(edgeRequest);
     return true;
   }
 
+  /** Resolves with whether this process has answered. */
   async #deliver(
     edgeRequest: EdgeHttpRequest,
     zone: { id: string; name: string },
     settings: TransformationSettings,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { request } = edgeRequest;
     if (isOfTransformation(request.headers)) throw transformationErrors.loop();
     const asked = parseTransformation(edgeRequest.path, baseOf(edgeRequest));
@@ -102,9 +117,15 @@ export class Transformations {
       !isAllowedOrigin(source, settings.allowedOrigins)
     )
       throw transformationErrors.notAllowed(source.hostname);
-    await within(edgeRequest.span, "image.transform", async (span) =>
-      this.#answerVisitor(edgeRequest, zone, asked, { ...nextVia(edgeRequest.via), span }),
-    );
+    return inChildSpan(edgeRequest.span, "image.transform", async (span) => {
+      try {
+        await this.#answerVisitor(edgeRequest, zone, asked, { ...nextVia(edgeRequest.via), span });
+        return true;
+      } catch (error) {
+        if (error instanceof AnsweredElsewhere) return false; // no failure of the span
+        throw error;
+      }
+    });
   }
 
   async #answerVisitor(
@@ -136,10 +157,13 @@ export class Transformations {
     const left = new AbortController();
     const leave = (): void => left.abort(new Error("the visitor has left"));
     response.once("close", leave);
-    try {
-      await this.#options.originals.use(owner, source, headers, send, left.signal, (original) =>
+    const wanted = { owner, url: source, headers, send, signal: left.signal };
+    const attempt = async (): Promise<void> =>
+      this.#options.originals.use(wanted, (original) =>
         this.#answerFrom(original, source, transform, request, response, left.signal),
       );
+    try {
+      await again(attempt);
     } catch (error) {
       if (!left.signal.aborted) throw error;
     } finally {
@@ -160,7 +184,7 @@ export class Transformations {
     const { transform, vary } = isHinted
       ? applyHints(asked, request.headers)
       : { transform: asked, vary: [] };
-    const planned = plan(
+    const planned = planResult(
       transform,
       original.probe,
       isNegotiated ? accepted(request.headers.accept) : nothing,
@@ -198,43 +222,28 @@ export class Transformations {
     const kept = planned.isUntransformed
       ? { path: original.path, sizeBytes: original.probe.sizeBytes }
       : original.isStorable
-        ? await results.get(name)
+        ? await results.kept(name)
         : undefined;
     if (kept !== undefined) {
       headers.push(...hitHeaders);
       return kept;
     }
     const startedAt = performance.now();
-    const made = await this.#make(original, name, planned, signal);
+    const made = await results.make(original, name, planned, signal);
     headers.push(...missHeaders(performance.now() - startedAt));
     return made;
   }
+}
 
-  async #make(
-    original: Original,
-    name: string,
-    planned: PlannedResult,
-    signal: AbortSignal,
-  ): Promise<Stored> {
-    const { engine, made } = this.#options;
-    const { transform, output } = planned.recipe;
-    const cost = estimate(original.probe, planned.recipe, planned.size);
-    const picture = {
-      path: original.path,
-      probe: original.probe,
-      steps: [{ kind: "transform" as const, transform }],
-      focus: original.focus,
-    };
-    if (!original.isStorable) {
-      const { bytes } = await engine.run({ picture, output, target: undefined }, cost, signal);
-      return { bytes: Buffer.from(bytes!) };
+/** Repeats an attempt for which the file of a result, or of the picture itself, was removed meanwhile. */
+async function again(attempt: () => Promise<void>): Promise<void> {
+  for (let left = attemptsMax; ; left--) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const isGone = error instanceof StoredGone || error instanceof SourceGone;
+      if (!isGone || left === 1) throw error;
     }
-    const run = async (target: string, shared: AbortSignal): Promise<ImageResult> => {
-      const result = await engine.run({ picture, output, target }, cost, shared);
-      original.focus ??= result.focus;
-      return result;
-    };
-    return made.make(name, { isWanted: () => original.isCurrent }, run, signal);
   }
 }
 

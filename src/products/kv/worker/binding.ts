@@ -1,3 +1,5 @@
+import { kvLimits } from "../limits.ts";
+
 /* The key-value namespace binding of a script. */
 type BindingFetch = (path: string, init?: RequestInit) => Promise<Response>;
 
@@ -28,53 +30,22 @@ interface Sent {
 }
 
 const readTypes: readonly ReadType[] = ["text", "json", "arrayBuffer", "stream"];
-const keyBytesMax = 512;
+const { keyBytesMax, listMax, metadataBytesMax } = kvLimits;
 const keysMax = 100;
-const listMax = 1000;
-const metadataBytesMax = 1024;
 const cacheTtlSecondsMin = 30;
 const utf8 = new TextEncoder();
 
 export function kvNamespace(call: BindingFetch): object {
-  async function read(key: unknown, given: unknown): Promise<Read> {
-    const { type } = readOptions(given, readTypes);
-    const response = await call(valuePath(checkedKey(key, "GET")));
-    if (response.status === 404) return { value: null, metadata: null };
-    const metadata = response.headers.get("x-kv-metadata");
-    return {
-      value: await valueOf(response, type),
-      metadata: metadata === null ? null : JSON.parse(decodeURIComponent(metadata)),
-    };
-  }
-
-  async function readMany(keys: readonly unknown[], given: unknown): Promise<Map<string, Read | null>> {
-    const { type } = readOptions(given, ["text", "json"]);
-    if (keys.length > keysMax) throw failure("GET", 400, `You can request a maximum of ${keysMax} keys`);
-    if (keys.length === 0) return new Map();
-    const body = JSON.stringify({ keys: keys.map((key) => checkedKey(key, "GET")) });
-    const response = await call("/values", { method: "POST", body });
-    const sent: [key: string, value: Sent | null][] = await response.json();
-    return new Map(
-      sent.map(([key, entry]) => [
-        key,
-        entry && {
-          value: type === "json" ? JSON.parse(entry.text) : entry.text,
-          metadata: entry.metadata,
-        },
-      ]),
-    );
-  }
-
   return {
     async get(key: unknown, options?: unknown) {
-      if (!Array.isArray(key)) return (await read(key, options)).value;
-      const found = await readMany(key, options);
+      if (!Array.isArray(key)) return (await read(call, key, options)).value;
+      const found = await readMany(call, key, options);
       return new Map([...found].map(([name, entry]) => [name, entry && entry.value]));
     },
 
     async getWithMetadata(key: unknown, options?: unknown) {
-      if (!Array.isArray(key)) return { ...(await read(key, options)), cacheStatus: null };
-      const found = await readMany(key, options);
+      if (!Array.isArray(key)) return { ...(await read(call, key, options)), cacheStatus: null };
+      const found = await readMany(call, key, options);
       return new Map(
         [...found].map(([name, entry]) => [
           name,
@@ -97,23 +68,59 @@ export function kvNamespace(call: BindingFetch): object {
     },
 
     async list(options: ListOptions = {}) {
-      const { limit, prefix, cursor } = options ?? {};
-      const query = new URLSearchParams();
-      if (limit != null) {
-        if (!Number.isInteger(limit) || limit < 1 || limit > listMax)
-          throw failure(
-            "GET",
-            400,
-            `Invalid key_count_limit of ${String(limit)}. Please specify an integer from 1 to ${listMax}.`,
-          );
-        query.set("limit", String(limit));
-      }
-      if (prefix != null) query.set("prefix", prefix);
-      if (cursor != null) query.set("cursor", cursor);
-      const response = await call(`/keys?${query}`);
+      const response = await call(`/keys?${listQuery(options ?? {})}`);
       return { ...(await response.json<object>()), cacheStatus: null };
     },
   };
+}
+
+async function read(call: BindingFetch, key: unknown, given: unknown): Promise<Read> {
+  const { type } = readOptions(given, readTypes);
+  const response = await call(valuePath(checkedKey(key, "GET")));
+  if (response.status === 404) return { value: null, metadata: null };
+  const metadata = response.headers.get("x-kv-metadata");
+  return {
+    value: await valueOf(response, type),
+    metadata: metadata === null ? null : JSON.parse(decodeURIComponent(metadata)),
+  };
+}
+
+async function readMany(
+  call: BindingFetch,
+  keys: readonly unknown[],
+  given: unknown,
+): Promise<Map<string, Read | null>> {
+  const { type } = readOptions(given, ["text", "json"]);
+  if (keys.length > keysMax) throw failure("GET", 400, `You can request a maximum of ${keysMax} keys`);
+  if (keys.length === 0) return new Map();
+  const body = JSON.stringify({ keys: keys.map((key) => checkedKey(key, "GET")) });
+  const response = await call("/values", { method: "POST", body });
+  const sent: [key: string, value: Sent | null][] = await response.json();
+  return new Map(
+    sent.map(([key, entry]) => [
+      key,
+      entry && {
+        value: type === "json" ? JSON.parse(entry.text) : entry.text,
+        metadata: entry.metadata,
+      },
+    ]),
+  );
+}
+
+function listQuery({ limit, prefix, cursor }: ListOptions): URLSearchParams {
+  const query = new URLSearchParams();
+  if (limit != null) {
+    if (!Number.isInteger(limit) || limit < 1 || limit > listMax)
+      throw failure(
+        "GET",
+        400,
+        `Invalid key_count_limit of ${String(limit)}. Please specify an integer from 1 to ${listMax}.`,
+      );
+    query.set("limit", String(limit));
+  }
+  if (prefix != null) query.set("prefix", prefix);
+  if (cursor != null) query.set("cursor", cursor);
+  return query;
 }
 
 const valuePath = (key: string): string => `/value?key=${encodeURIComponent(key)}`;

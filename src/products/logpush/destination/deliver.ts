@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { encodePath, RequestSigner, sha256 } from "../../../platform/storage/blobs/signature.ts";
 import type { LogDestination, HttpsDestination, S3Destination } from "./destination.ts";
-import { UploadFault, type DestinationAnswer, type Outgoing, type LogSender } from "./send.ts";
+import { UploadFault, type DestinationResponse, type Outgoing, type LogSender } from "./send.ts";
 
 /** A file for a destination. */
 export interface LogFile {
@@ -19,7 +19,7 @@ export interface LogFile {
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10).replaceAll("-", "");
 
 /** The key of a file in its bucket. */
-export function keyOf({ path }: S3Destination, { name, day }: Pick<LogFile, "name" | "day">): string {
+export function bucketKeyOf({ path }: S3Destination, { name, day }: Pick<LogFile, "name" | "day">): string {
   const folder = path.replaceAll("{DATE}", day);
   return folder === "" ? name : `${folder}/${name}`;
 }
@@ -54,7 +54,7 @@ function httpsPost({ url, headers }: HttpsDestination, { type, sizeBytes, open }
 
 function s3Put(destination: S3Destination, delivery: LogFile): Outgoing {
   const { endpoint, bucket, isInPath, region, accessKeyId, secretAccessKey, encryption } = destination;
-  const key = keyOf(destination, delivery);
+  const key = bucketKeyOf(destination, delivery);
   const path = encodePath(isInPath ? `/${bucket}/${key}` : `/${key}`);
   const host = isInPath ? endpoint.host : `${bucket}.${endpoint.host}`;
   const headers = new RequestSigner({ accessKeyId, secretAccessKey }, region).sign(
@@ -77,11 +77,11 @@ function s3Put(destination: S3Destination, delivery: LogFile): Outgoing {
 }
 
 /** Whether a response is an error document of S3, which may have status 200. */
-const isS3Error = ({ kind }: LogDestination, { text }: DestinationAnswer): boolean =>
+const isS3Error = ({ kind }: LogDestination, { text }: DestinationResponse): boolean =>
   kind === "s3" && /<Error>/.test(text);
 
 /** The error code of an S3 response, such as AccessDenied. Other texts of destinations are not passed on. */
-function codeOf({ kind }: LogDestination, { text }: DestinationAnswer): string {
+function codeOf({ kind }: LogDestination, { text }: DestinationResponse): string {
   const code = kind === "s3" ? /<Code>([A-Za-z]{1,64})<\/Code>/.exec(text)?.[1] : undefined;
   return code === undefined ? "" : ` (${code})`;
 }

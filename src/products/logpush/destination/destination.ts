@@ -121,7 +121,7 @@ function readS3(text: string): S3Destination {
 function pathOf(text: string): string {
   let path: string;
   try {
-    path = decodeURIComponent(text).replaceAll(/^\/+|\/+$/g, "");
+    path = decodeURIComponent(text).replaceAll(/^\/+|(?<!\/)\/+$/g, "");
   } catch {
     throw new DestinationFault("Expected valid percent-encoding in the path");
   }

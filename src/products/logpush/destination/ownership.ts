@@ -1,7 +1,7 @@
 import { sameHash } from "../../../control/access/secret.ts";
 import { gzipSync } from "node:zlib";
 import type { JobOwner } from "../job.ts";
-import { deliver, keyOf, smallFile, type LogFile } from "./deliver.ts";
+import { deliver, bucketKeyOf, smallFile, type LogFile } from "./deliver.ts";
 import { locationOf, type LogDestination, type S3Destination } from "./destination.ts";
 import type { LogSender } from "./send.ts";
 
@@ -31,7 +31,7 @@ export class BucketOwnership {
     const name = `ownership-challenge-${this.#hash(`name ${token}`).slice(0, 8)}.txt`;
     const file = smallFile(name, "text", Buffer.from(token), nowMs);
     await deliver(this.#sender, destination, file);
-    return keyOf(destination, file);
+    return bucketKeyOf(destination, file);
   }
 
   /** Uploads a small file, to see whether a destination accepts files. Rejects with UploadFault. */

@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { AddressPolicy } from "../../../edge/origin/address-policy.ts";
+import { peerTls } from "../../../edge/origin-client/peer-tls.ts";
 import { addressesOf, type LookUp } from "../../../edge/origin/resolve.ts";
 import { readUpTo } from "../../../platform/util/read-up-to.ts";
 
@@ -15,7 +16,7 @@ export interface Outgoing {
   body: { sizeBytes: number; open: () => Readable };
 }
 
-export interface DestinationAnswer {
+export interface DestinationResponse {
   status: number;
   /** The beginning of the body. */
   text: string;
@@ -34,7 +35,7 @@ export interface SenderOptions {
 }
 
 /** Maximum size of a response that is read. */
-const answerBytesMax = 16 * 1024;
+const responseBytesMax = 16 * 1024;
 
 /**
  * Sends requests to destinations, which may be slow, hostile or broken: only to addresses that scripts may
@@ -48,7 +49,7 @@ export class LogSender {
   }
 
   /** Rejects with UploadFault. */
-  async send(outgoing: Outgoing, signal?: AbortSignal): Promise<DestinationAnswer> {
+  async send(outgoing: Outgoing, signal?: AbortSignal): Promise<DestinationResponse> {
     const timeout = AbortSignal.timeout(this.#options.timeoutMs);
     const ended = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
     let failure: unknown;
@@ -87,7 +88,7 @@ export class LogSender {
     return allowed;
   }
 
-  async #sendTo(address: string, outgoing: Outgoing, signal: AbortSignal): Promise<DestinationAnswer> {
+  async #sendTo(address: string, outgoing: Outgoing, signal: AbortSignal): Promise<DestinationResponse> {
     const { url, method, headers, body } = outgoing;
     const isTls = url.protocol === "https:";
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -102,7 +103,7 @@ export class LogSender {
       signal,
       ...(localAddress === undefined ? {} : { localAddress }),
       ...(isTls
-        ? { servername: isIP(hostOf(url)) === 0 ? url.hostname : "", ...(ca && { ca: [...ca] }) }
+        ? { ...peerTls, servername: isIP(hostOf(url)) === 0 ? url.hostname : "", ...(ca && { ca: [...ca] }) }
         : {}),
     });
     request.on("response", resolve).on("error", reject);
@@ -111,7 +112,7 @@ export class LogSender {
     const sent = pipeline(content, request).catch(reject);
     try {
       const response = await promise;
-      const text = await readUpTo(response, answerBytesMax).then(
+      const text = await readUpTo(response, responseBytesMax).then(
         (bytes) => bytes.toString("latin1"),
         () => "",
       );

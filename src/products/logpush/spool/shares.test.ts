@@ -45,6 +45,23 @@ it("has room for a new account while all others are full", () => {
   expect(fill("before 0")).toBe(0);
 });
 
+it("has room for every new account while more accounts than it was divided for are full", () => {
+  const shares = new SpoolShares(1024 * bytesMax);
+  const step = 16;
+  const fill = (accountId: string): number => {
+    let bytes = 0;
+    for (let id = 1; id <= 20; id++)
+      for (; shares.hasRoom({ accountId, id }); bytes += step) shares.add({ accountId, id }, step);
+    return bytes;
+  };
+  const accounts = Array.from({ length: 24 }, (_, at) => `account ${at}`);
+  const rooms = accounts.map(fill);
+  expect(rooms.filter((room) => room < step)).toEqual([]);
+  expect(rooms.reduce((sum, room) => sum + room, 0)).toBeLessThanOrEqual(1024 * bytesMax);
+  expect(accounts.map(fill).every((room) => room === 0)).toBe(true);
+  expect(fill("new")).toBeGreaterThan(0);
+});
+
 it("counts the same from the disk as from writes", () => {
   const [written, measured] = [new SpoolShares(bytesMax), new SpoolShares(bytesMax)];
   const owners = [

@@ -13,6 +13,8 @@ export const counted = (fileBytes: number): number => Math.max(fileBytes, fileBy
 
 /** With fewer accounts, an account's own part is as large as with so many, so that there is room for new ones. */
 const accountsMin = 16;
+/** The part of the spool that is common. */
+const commonPart = 7 / 16;
 
 interface Usage {
   bytes: number;
@@ -21,8 +23,9 @@ interface Usage {
 
 /**
  * The room of the spool, divided. One half is divided equally between the accounts that have jobs, and no other account takes
- * of such a part. The other half is common: an account takes at most as much of it as it leaves free. In the same way, a
- * job takes at most as much of what its account may have as it leaves free.
+ * of such a part. Most of the other half is common: an account takes at most as much of it as it leaves free. In the same
+ * way, a job takes at most as much of what its account may have as it leaves free. The rest is for accounts that come when the
+ * own parts, which were larger before them, are in use: each takes at most as much of what is free as it leaves.
  */
 export class SpoolShares {
   readonly #bytesMax: number;
@@ -75,8 +78,8 @@ export class SpoolShares {
     const usage = this.#usages.get(accountId);
     const bytes = usage?.bytes ?? 0;
     const ofOthers = this.#common - this.#aboveOwn(bytes);
-    const max = this.#ownMax + Math.max((this.#bytesMax / 2 - ofOthers) / 2, 0);
-    return this.#bytes < this.#bytesMax && (usage?.byJob.get(id) ?? 0) < max - bytes;
+    const max = this.#ownMax + Math.max((this.#bytesMax * commonPart - ofOthers) / 2, 0);
+    return bytes < this.#bytesMax - this.#bytes && (usage?.byJob.get(id) ?? 0) < max - bytes;
   }
 
   #aboveOwn(bytes: number): number {

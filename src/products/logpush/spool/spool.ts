@@ -179,13 +179,13 @@ export class LogSpool {
 /** Events that were dropped. */
 class DropCounts {
   readonly #byAccount = new Map<string, Map<string, number>>();
-  #untold = new Map<number, number>();
+  #unreported = new Map<number, number>();
 
   add({ id, accountId }: SpoolOwner, dataSet: string, events: number): void {
     let bySet = this.#byAccount.get(accountId);
     if (bySet === undefined) this.#byAccount.set(accountId, (bySet = new Map()));
     bySet.set(dataSet, (bySet.get(dataSet) ?? 0) + events);
-    this.#untold.set(id, (this.#untold.get(id) ?? 0) + events);
+    this.#unreported.set(id, (this.#unreported.get(id) ?? 0) + events);
   }
 
   /** Since the start. */
@@ -196,9 +196,9 @@ class DropCounts {
 
   /** By job, since it was last asked. */
   take(): ReadonlyMap<number, number> {
-    const untold = this.#untold;
-    this.#untold = new Map();
-    return untold;
+    const unreported = this.#unreported;
+    this.#unreported = new Map();
+    return unreported;
   }
 }
 

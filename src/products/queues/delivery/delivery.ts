@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { z } from "zod";
 import { CellError, type CellErrorKind } from "../../../sandbox/errors.ts";
-import { during } from "../../../platform/tracing/spans/span.ts";
+import { inSpan } from "../../../platform/tracing/spans/span.ts";
 import type { Tracer } from "../../../platform/tracing/spans/tracer.ts";
 import type { Runtime } from "../../../workers/runtime/runtime.ts";
 import type { Scripts } from "../../../workers/scripts/scripts.ts";
@@ -41,7 +41,7 @@ export const deliverTo =
     const log = { account: owner.accountId, script: scriptName, queue: queue.name };
     const sender = { context: queueMessages.senderOf(messages), isTrusted: false };
     try {
-      const returned = await during(
+      const returned = await inSpan(
         tracer?.begin(`queue.process ${queue.name}`, "consumer", sender),
         async (span) => {
           span?.set("messaging.batch.message_count", messages.length);

@@ -1,8 +1,10 @@
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { describeStorage } from "../../../../test/helpers/storage-matrix.ts";
 import { Accounts } from "../../../control/accounts/accounts.ts";
 import { createLogger } from "../../../platform/observability/logger.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
+import { setTime } from "../../../platform/timers/clock.ts";
+import { clockMoved } from "../../../platform/timers/run-at.ts";
 import { QueueDispatcher, type MessageBatch, type MessageBatchResult } from "./dispatcher.ts";
 import { QueueMessages } from "../messages.ts";
 import type { ConsumerSettings, Queue } from "../queue.ts";
@@ -74,7 +76,7 @@ describeStorage("queues", (open) => {
   const delivered = (): string[][] =>
     batches.map((batch) => batch.messages.map(({ body }) => Buffer.from(body).toString()));
   const until = (check: () => unknown): Promise<void> =>
-    vi.waitFor(async () => expect(await check()).toBe(true), { timeout: 10_000, interval: 10 });
+    vi.waitFor(async () => expect(await check()).toBe(true), { interval: 10 });
   const isEmpty = (queue: Queue) => async () => (await messages.backlog(queue)).count === 0;
 
   it("a stopping node leases nothing more, and returns what it cannot deliver in time", async () => {
@@ -158,14 +160,27 @@ describeStorage("queues", (open) => {
     ]);
   });
 
-  it("delivers a delayed message after its delay", async () => {
+  it("delivers a delayed message after its delay, and not before", async () => {
     const queue = await consumed();
-    await messages.send(queue, [{ contentType: "text", body: Buffer.from("later"), delaySeconds: 1 }]);
-    const sentAt = Date.now();
-    await send(queue, "now");
+    let nowMs = Date.now();
+    setTime(() => nowMs);
+    onTestFinished(() => setTime());
+    const clockMoves = (ms: number): void => {
+      nowMs += ms;
+      clockMoved();
+    };
+    await messages.send(queue, [{ contentType: "text", body: Buffer.from("later"), delaySeconds: 60 }]);
+    for (const [body, ms] of [
+      ["now", 0],
+      ["before", 59_999],
+    ] as const) {
+      clockMoves(ms);
+      await send(queue, body);
+      await until(() => delivered().flat().includes(body));
+    }
+    clockMoves(1);
     await until(isEmpty(queue));
-    expect(delivered()).toEqual([["now"], ["later"]]);
-    expect(Date.now() - sentAt).toBeGreaterThanOrEqual(900);
+    expect(delivered()).toEqual([["now"], ["before"], ["later"]]);
   });
 
   it("returns undeliverable messages without counting an attempt", async () => {

@@ -4,6 +4,7 @@ import type { QueueMessage, Queue } from "../queue.ts";
 import type { Queues } from "../queues.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 import { clock } from "../../../platform/timers/clock.ts";
+import { runAt } from "../../../platform/timers/run-at.ts";
 import { earliest } from "../../../platform/timers/earliest.ts";
 
 export interface MessageBatch {
@@ -161,7 +162,7 @@ class ConsumerLoop {
   /** The messages of running batches, by lease. */
   readonly #leased = new Map<string, { queue: Queue; messages: readonly QueueMessage[] }>();
   #queue: Queue | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #cancelWait = (): void => {};
   #isLooking = false;
   #looksAgain = false;
   #nextOn: number | undefined;
@@ -182,7 +183,7 @@ class ConsumerLoop {
   async stop(): Promise<void> {
     this.#queue = undefined;
     this.#nextOn = undefined;
-    clearTimeout(this.#timer);
+    this.#cancelWait();
     await Promise.allSettled(this.#inFlight);
   }
 
@@ -215,26 +216,27 @@ class ConsumerLoop {
 
   async #lookWhileAsked(): Promise<void> {
     this.#isLooking = true;
-    clearTimeout(this.#timer);
+    this.#cancelWait();
     this.#nextOn = undefined;
     let waitMs: number | undefined;
+    let hasFailed = false;
     while (this.#looksAgain) {
       this.#looksAgain = false;
       try {
         waitMs = await this.#look();
+        hasFailed = false;
       } catch (error) {
         this.#logger.warn({ err: error, queue: this.#queue?.name }, "looking for queued messages failed");
+        hasFailed = true;
         waitMs = giveBackMsMin;
       }
     }
     this.#isLooking = false;
-    if (this.#queue !== undefined && waitMs !== undefined) this.#wakeAfter(waitMs);
-  }
-
-  #wakeAfter(waitMs: number): void {
+    if (this.#queue === undefined || waitMs === undefined) return;
+    const wake = (): void => this.wake();
     this.#nextOn = clock.now() + waitMs;
-    this.#timer = setTimeout(() => this.wake(), Math.min(waitMs, 2 ** 31 - 1));
-    this.#timer.unref();
+    // A fault of the database ends without the clock of the test kit.
+    this.#cancelWait = hasFailed ? clock.after(waitMs, wake) : runAt(this.#nextOn, wake);
   }
 
   /**

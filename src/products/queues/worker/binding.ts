@@ -102,20 +102,20 @@ function base64(bytes: Uint8Array): string {
  */
 function encodeStructured(value: unknown): string {
   const nodes: unknown[] = [];
-  const places = new Map<unknown, number>();
-  const place = (each: unknown): number => {
-    const known = places.get(each);
+  const indexes = new Map<unknown, number>();
+  const indexOf = (each: unknown): number => {
+    const known = indexes.get(each);
     if (known !== undefined) return known;
     const at = nodes.push(null) - 1;
-    places.set(each, at);
-    nodes[at] = nodeOf(each, place);
+    indexes.set(each, at);
+    nodes[at] = nodeOf(each, indexOf);
     return at;
   };
-  place(structuredClone(value)); // throws the runtime's own error for values that cannot be cloned
+  indexOf(structuredClone(value)); // throws the runtime's own error for values that cannot be cloned
   return JSON.stringify(nodes);
 }
 
-function nodeOf(value: unknown, place: (each: unknown) => number): unknown[] {
+function nodeOf(value: unknown, indexOf: (each: unknown) => number): unknown[] {
   if (value === undefined) return ["undefined"];
   if (typeof value === "bigint") return ["bigint", value.toString()];
   if (typeof value === "number") {
@@ -123,19 +123,19 @@ function nodeOf(value: unknown, place: (each: unknown) => number): unknown[] {
     return isPlain ? ["value", value] : ["number", Object.is(value, -0) ? "-0" : String(value)];
   }
   if (value === null || typeof value !== "object") return ["value", value];
-  if (Array.isArray(value)) return ["array", ...value.map(place)];
-  if (value instanceof Date) return ["date", place(value.getTime())];
+  if (Array.isArray(value)) return ["array", ...value.map(indexOf)];
+  if (value instanceof Date) return ["date", indexOf(value.getTime())];
   if (value instanceof RegExp) return ["regexp", value.source, value.flags];
-  if (value instanceof Map) return ["map", ...[...value].map(([key, each]) => [place(key), place(each)])];
-  if (value instanceof Set) return ["set", ...[...value].map(place)];
+  if (value instanceof Map) return ["map", ...[...value].map(([key, each]) => [indexOf(key), indexOf(each)])];
+  if (value instanceof Set) return ["set", ...[...value].map(indexOf)];
   if (value instanceof ArrayBuffer) return ["buffer", base64(new Uint8Array(value))];
   if (ArrayBuffer.isView(value))
-    return ["view", value.constructor.name, place(value.buffer), value.byteOffset, lengthOf(value)];
+    return ["view", value.constructor.name, indexOf(value.buffer), value.byteOffset, lengthOf(value)];
   if (value instanceof Error)
-    return ["error", value.name, value.message, value.stack ?? "", place(value.cause)];
+    return ["error", value.name, value.message, value.stack ?? "", indexOf(value.cause)];
   const primitive = value.valueOf();
-  if (typeof primitive !== "object") return ["boxed", place(primitive)];
-  return ["object", ...Object.entries(value).map(([key, each]) => [key, place(each)])];
+  if (typeof primitive !== "object") return ["boxed", indexOf(primitive)];
+  return ["object", ...Object.entries(value).map(([key, each]) => [key, indexOf(each)])];
 }
 
 const lengthOf = (view: ArrayBufferView): number =>

@@ -42,6 +42,6 @@ export interface InvocationListener {
   call(invocation: number, call: number, message: string): Promise<void> | undefined;
   note(invocation: number, message: string): void;
   ended(invocation: number, ending: Ending): void;
-  /** Called when the cell has died. `isSuspect` is true if this invocation may be the cause. */
-  lost(invocation: number, isSuspect: boolean): void;
+  /** Called when the cell has died. `mayBeCulprit` is true if this invocation may be the cause. */
+  lost(invocation: number, mayBeCulprit: boolean): void;
 }

@@ -13,7 +13,10 @@ const start = { workflowName: "w", instanceId: "i" } as StartMessage;
 /** The begin and end of a step in milliseconds after the invocation's, whose message came 500 ms after that. */
 function stepSince(sinceMs: (begunMs: number) => number): { startMs: number; endMs: number } {
   const ended: KeptSpan[] = [];
-  const tracer = new Tracer({ add: (span) => ended.push(span) }, { followsParent: true, ratio: 1 });
+  const tracer = new Tracer(
+    { add: (span) => ended.push(span), attribute: () => "" },
+    { followsParent: true, ratio: 1 },
+  );
   const invocation = new InvocationSpan();
   invocation.begin(tracer, code, start);
   const begunMs = Date.now();

@@ -1,6 +1,7 @@
 import { clock } from "../../../platform/timers/clock.ts";
 import type { Span } from "../../../platform/tracing/spans/span.ts";
 import type { Tracer } from "../../../platform/tracing/spans/tracer.ts";
+import { readTraceContext } from "../../../platform/tracing/spans/trace-context.ts";
 import type { Ending, StartMessage } from "../worker/messages.ts";
 import type { EndedAttempt, WorkflowCode } from "./invocation-runner.ts";
 
@@ -16,7 +17,11 @@ export class InvocationSpan {
 
   begin(tracer: Tracer | undefined, { accountId, scriptName }: WorkflowCode, start: StartMessage): void {
     this.span = tracer
-      ?.begin(`workflow ${start.workflowName}`, "internal")
+      ?.begin(`workflow ${start.workflowName}`, "internal", {
+        // Untrusted, because it is a trace of its own with a link: an instance may run for months.
+        context: readTraceContext(start.creatorTrace, undefined),
+        isTrusted: false,
+      })
       .set("selvedge.workflow_instance", start.instanceId)
       .set("selvedge.account", accountId)
       .set("selvedge.script", scriptName);

@@ -16,7 +16,7 @@ export function endTrace(
 ): void {
   if (ending?.end === "throw") trace?.end("exception", ending.error, false);
   else if (ending !== undefined) trace?.end("ok", undefined, false);
-  else trace?.end(fault?.isSuspect === true ? outcomes[fault.kind] : "canceled", undefined, true);
+  else trace?.end(fault?.mayBeCulprit === true ? outcomes[fault.kind] : "canceled", undefined, true);
 }
 const outcomes = {
   cpu: "exceededCpu",

@@ -44,6 +44,11 @@ export interface RunningInvocation {
   isOver: boolean;
 }
 
+/** The message that starts code in a cell. The code does not learn who created its instance. */
+export function startText(start: StartMessage, isTraced: boolean): string {
+  return JSON.stringify({ ...start, creatorTrace: undefined, isTraced });
+}
+
 /** An invocation that has no cell yet. */
 export const waitingInvocation = (
   invocation: number,

@@ -101,23 +101,21 @@ export class TestedInvocations implements InvocationRunner, InvocationListener {
     else this.#finish(invocation, { ending });
   }
 
-  lost(invocation: number, isSuspect: boolean): void {
+  lost(invocation: number, mayBeCulprit: boolean): void {
     this.#started.delete(invocation);
     const replay = this.#replays.get(invocation);
-    if (replay === undefined) this.listener.lost(invocation, isSuspect);
+    if (replay === undefined) this.listener.lost(invocation, mayBeCulprit);
     else {
       this.#replays.delete(invocation);
       replay.failed(new Error("the cell of a replay has ended"));
     }
   }
 
-  /** Kills the processes of the invocations of a script, or of all. Returns the number of invocations. */
-  kill(script: string | undefined): number {
-    const hit = [...this.#started].filter(
-      ([, { scriptName }]) => script === undefined || scriptName === script,
+  /** The processes of the invocations of a script, or of all. */
+  processesOf(script: string | undefined): number[] {
+    return [...this.#started].flatMap(([invocation, { scriptName }]) =>
+      script === undefined || scriptName === script ? (this.#cells.processOf(invocation)?.pid ?? []) : [],
     );
-    for (const [invocation] of hit) this.#cells.crash(invocation);
-    return hit.length;
   }
 
   /** Runs the code of an instance against its journal. Nothing is written, and no step runs. */
@@ -137,7 +135,7 @@ export class TestedInvocations implements InvocationRunner, InvocationListener {
     key: string,
   ): Promise<void> {
     await answered;
-    if (this.hooks?.crashes(started, key) === true) this.#cells.crash(invocation);
+    if (this.hooks?.crashes(started, key) === true) this.#cells.processOf(invocation)?.kill("SIGKILL");
   }
 
   #mocked(invocation: number, { accountId, scriptName }: WorkflowCode, start: StartMessage): StartMessage {

@@ -37,7 +37,7 @@ it("ends an idle cell that has grown; the next instance gets a new one", async (
   await new Promise((resolve) => setTimeout(resolve, 1000)); // twice the idle time, in which the cell would end
   expect(harness.cells.pids).toHaveLength(1);
   expect(await run("large", 80)).toBe(2);
-  await vi.waitFor(() => expect(harness.cells.pids).toEqual([]), { timeout: 10_000 });
+  await vi.waitFor(() => expect(harness.cells.pids).toEqual([]));
   expect(await run("next", 1)).toBe(1);
 });
 
@@ -54,7 +54,7 @@ it("a standby invocation does not keep a grown cell alive", async () => {
       harness.cells.standBy(++invocation, code);
       expect(harness.cells.pids).not.toContain(pid);
     },
-    { timeout: 10_000, interval: 100 },
+    { interval: 100 },
   );
 });
 
@@ -67,7 +67,7 @@ it("an aborted invocation, whose code still runs, sends no more requests", async
       }
     });`);
   const { rid } = await harness.create("one");
-  await vi.waitFor(() => expect(harness.requests.length).toBeGreaterThan(3), { timeout: 20_000 });
+  await vi.waitFor(() => expect(harness.requests.length).toBeGreaterThan(3));
   await harness.engine.operations.control(rid, "terminate");
   const { length } = harness.requests;
   await new Promise((resolve) => setTimeout(resolve, 300)); // time in which it would send dozens

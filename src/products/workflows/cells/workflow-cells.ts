@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Doors } from "../../../sandbox/gateway/doors.ts";
+import type { RpcTunnels } from "../../../sandbox/gateway/rpc-tunnels.ts";
 import type { Cell } from "../../../sandbox/cell.ts";
 import { CellError, CellFault, type FaultKind } from "../../../sandbox/errors.ts";
 import { causeOf } from "../../../sandbox/process/exit-cause.ts";
@@ -16,6 +16,7 @@ import type {
   WorkflowCode,
 } from "./invocation-runner.ts";
 import {
+  startText,
   waitingInvocation,
   type Prepared,
   type RunningInvocation,
@@ -36,7 +37,7 @@ export interface WorkflowCellsOptions {
   prepare(code: WorkflowCode): Promise<Prepared | undefined>;
   logger: Logger;
   /** Lead to the cells of objects, for method calls of objects. */
-  doors?: Doors;
+  tunnels?: RpcTunnels;
   /** Undefined without traces. */
   tracer?: Tracer | undefined;
   /**
@@ -132,7 +133,7 @@ export class WorkflowCells implements InvocationRunner {
     running.traced.begin(this.#options.tracer, code, start);
     placement.cellRun.sentAt = performance.now();
     placement.stream.cell.runs.add(placement.cellRun);
-    placement.stream.begin(invocation, JSON.stringify(start));
+    placement.stream.begin(invocation, startText(start, false));
     return true;
   }
 
@@ -163,9 +164,9 @@ export class WorkflowCells implements InvocationRunner {
     else setTimeout(() => this.#abandon(running), abortGraceMs).unref();
   }
 
-  /** For the test kit: kills the process of an invocation. */
-  crash(invocation: number): void {
-    this.#running.get(invocation)?.placement?.stream.cell.process.kill("SIGKILL");
+  /** For the test kit: the process of an invocation. */
+  processOf(invocation: number): Cell["process"] | undefined {
+    return this.#running.get(invocation)?.placement?.stream.cell.process;
   }
 
   /** The isolate may be hostile and never end the invocation, so it is dropped here. */
@@ -234,7 +235,7 @@ export class WorkflowCells implements InvocationRunner {
     const start = running.start === "sent" ? undefined : running.start;
     const trace = start && traceOf(prepared, running.code);
     if (start !== undefined) running.traced.begin(this.#options.tracer, running.code, start);
-    const text = start === undefined ? "" : JSON.stringify({ ...start, isTraced: trace !== undefined });
+    const text = start === undefined ? "" : startText(start, trace !== undefined);
     const token = stream.cell.enter(
       script,
       requestsWhile(() => !running.isAborted, prepared.hooks(trace, running.traced)),
@@ -283,9 +284,9 @@ export class WorkflowCells implements InvocationRunner {
     timer.unref();
   }
 
-  #lost(running: RunningInvocation, isSuspect: boolean): void {
+  #lost(running: RunningInvocation, mayBeCulprit: boolean): void {
     this.#ended(running.invocation);
-    this.listener.lost(running.invocation, isSuspect);
+    this.listener.lost(running.invocation, mayBeCulprit);
   }
 
   #leastBusy(): Shared | undefined {
@@ -329,7 +330,7 @@ export class WorkflowCells implements InvocationRunner {
       }
       // The memory limit of scripts applies, not the limit of a single isolate.
       const settings = { ...this.#options.settings, memoryBytesMax: Infinity };
-      const fault = watch.look(now, settings);
+      const fault = watch.check(now, settings);
       if (fault !== undefined) this.#fault(stream.cell, fault);
     }
   }
@@ -358,10 +359,10 @@ export class WorkflowCells implements InvocationRunner {
   async #boot(): Promise<Cell> {
     if (this.#isClosed) throw new CellError("unavailable", "Workflows have been stopped");
     const id = ++this.#cells;
-    const { settings, logger, doors } = this.#options;
+    const { settings, logger, tunnels } = this.#options;
     const { Cell } = await import("../../../sandbox/cell.ts");
     const onMessage = (line: string): void => logger.debug({ cell: `workflows ${id}` }, line);
-    const cell = await Cell.boot(id, settings, onMessage, { doors });
+    const cell = await Cell.boot(id, settings, onMessage, { tunnels });
     unawaited(cell.process.exited.then((exit) => this.#fault(cell, causeOf(exit))));
     return cell;
   }
@@ -389,16 +390,16 @@ export class WorkflowCells implements InvocationRunner {
    */
   #fault(cell: Cell, kind: FaultKind): void {
     const gone = [...this.#running.values()].filter(({ placement }) => placement?.stream.cell === cell);
-    const suspects = cell.die(kind);
+    const possibleCulprits = cell.die(kind);
     this.#forget(cell);
-    for (const { script } of suspects) this.#quarantine.add(script.owner);
+    for (const { script } of possibleCulprits) this.#quarantine.add(script.owner);
     const invocations = gone.filter(({ start }) => start !== undefined).length;
     if (invocations > 0 && !this.#isClosed)
       this.#options.logger.warn({ cell: cell.id, fault: kind, invocations }, "a cell of workflows ended");
     for (const running of gone) {
-      const isSuspect = running.placement?.cellRun.fault?.isSuspect ?? false;
-      running.leave(new CellFault(kind, isSuspect));
-      this.#lost(running, isSuspect);
+      const mayBeCulprit = running.placement?.cellRun.fault?.mayBeCulprit ?? false;
+      running.leave(new CellFault(kind, mayBeCulprit));
+      this.#lost(running, mayBeCulprit);
     }
   }
 

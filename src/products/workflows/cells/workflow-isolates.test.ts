@@ -47,7 +47,7 @@ interface Frame {
 let cell: BareCell;
 let socket: WebSocket;
 /** Frames by invocation, including those of invocations that the test did not start. */
-const heard = new Map<number, Frame[]>();
+const received = new Map<number, Frame[]>();
 const onFrame = new Map<number, (frame: Frame) => void>();
 let isMalformed = false;
 beforeAll(async () => {
@@ -57,7 +57,7 @@ beforeAll(async () => {
     isMalformed ||= data.length > messageBytesMax;
     isMalformed ||= !readFrames(data.toString(), (kind, invocation, call, text) => {
       const each: Frame = { kind, invocation, call, text };
-      heard.set(invocation, [...(heard.get(invocation) ?? []).slice(-100), each]);
+      received.set(invocation, [...(received.get(invocation) ?? []).slice(-100), each]);
       onFrame.get(invocation)?.(each);
     });
   });
@@ -78,7 +78,7 @@ async function run(script: string, start: string): Promise<Frame[]> {
     frame("R", invocation, 0, `${JSON.stringify([script, `token ${invocation}`, "Main"])}\n${start}`),
   );
   await ended;
-  return heard.get(invocation)!;
+  return received.get(invocation)!;
 }
 
 const text = fc.oneof(
@@ -119,7 +119,7 @@ it("an isolate can send messages for its own invocation only", async () => {
         text.map((throws) => ({ throws })),
       ),
       async (acts, ending) => {
-        heard.clear();
+        received.clear();
         const wicked = run("hostile", JSON.stringify({ acts, ending }));
         const invocation = last;
         const good = await run("innocent", "start");
@@ -130,7 +130,7 @@ it("an isolate can send messages for its own invocation only", async () => {
         const ended = await wicked;
         expect(ended.filter(({ kind }) => kind === "E")).toHaveLength(1);
         expect(ended.at(-1)!.kind).toBe("E");
-        expect(new Set(heard.keys())).toEqual(new Set([invocation, invocation + 1]));
+        expect(new Set(received.keys())).toEqual(new Set([invocation, invocation + 1]));
         expect(isMalformed).toBe(false);
       },
     ),

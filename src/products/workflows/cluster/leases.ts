@@ -102,11 +102,13 @@ export class Leases {
     const renewed = await store.renew(this.#read, this.#node);
     this.#renewedAt = began;
     this.isCutOff = false;
-    const still = new Set(renewed.map(({ shard }) => shard));
+    // After a failover to a server that lagged behind, the database may know an earlier term.
+    const { terms } = this.#engine.state.writer;
+    const still = new Set(renewed.flatMap(({ shard, term }) => (terms.get(shard) === term ? [shard] : [])));
     this.#abandon(this.held.filter((shard) => !still.has(shard)));
     if (nodes === undefined || this.#isLeaving) return;
     // Held in the database but not here: this node dropped them when it could not renew them in time.
-    const givenUp = [...still].filter((shard) => !this.#held.has(shard));
+    const givenUp = renewed.map(({ shard }) => shard).filter((shard) => !this.#held.has(shard));
     await this.#adopt(await store.retake(this.#read, this.#node, givenUp));
     const share = Math.ceil(shardCount / nodes);
     if (this.#held.size > share) await this.#release(this.held.slice(share));

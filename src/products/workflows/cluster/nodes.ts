@@ -19,7 +19,7 @@ const answerTimeoutMs = 20_000;
 /** How long a new instance waits for the first shards of a node that has just started. */
 const joinTimeoutMs = 5000;
 
-type Answer = { ok: true } | { ok: false; kind: string; message: string; scriptMessage: string };
+type CommandResult = { ok: true } | { ok: false; kind: string; message: string; scriptMessage: string };
 
 /** Nodes that share a PostgreSQL database. Commands for instances of other nodes go through the database. */
 export class SharedNodes implements Nodes {
@@ -75,7 +75,7 @@ export class SharedNodes implements Nodes {
     for (;;) {
       const text = await store.takeAnswer(this.#read, id);
       if (text !== undefined) {
-        const answer = JSON.parse(text) as Answer;
+        const answer = JSON.parse(text) as CommandResult;
         if (answer.ok) return undefined;
         throw new WorkflowError(answer.kind, answer.message, answer.scriptMessage);
       }
@@ -112,7 +112,7 @@ export class SharedNodes implements Nodes {
     }
   }
 
-  async #answer(command: Command): Promise<Answer> {
+  async #answer(command: Command): Promise<CommandResult> {
     try {
       await perform(this.#engine.operations, command);
       return { ok: true };

@@ -220,8 +220,8 @@ export class EngineState {
       for (const rid of rids) this.#removing.delete(rid);
     }
     for (const rid of rids) {
-      this.changes.tell(rid);
-      this.ends.tell(rid);
+      this.changes.notify(rid);
+      this.ends.notify(rid);
     }
   }
 
@@ -253,8 +253,8 @@ export class EngineState {
       if (error instanceof RefusedWriteError) this.#refused(instance, error);
       throw error;
     }
-    this.changes.tell(instance.rid);
-    if (isFinal(instance.row.status)) this.ends.tell(instance.rid);
+    this.changes.notify(instance.rid);
+    if (isFinal(instance.row.status)) this.ends.notify(instance.rid);
   }
 
   /** Commits changes that no caller awaits. */

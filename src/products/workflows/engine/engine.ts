@@ -26,6 +26,7 @@ export class WorkflowEngine {
   #shards: Set<number> | undefined;
   /** True while instances of deleted workflows may remain. */
   #hasOrphans = true;
+  #expired = 0;
 
   constructor(options: WorkflowEngineOptions) {
     this.state = new EngineState(options);
@@ -172,6 +173,15 @@ export class WorkflowEngine {
     });
   }
 
+  /** Removes all instances that are past their retention. Resolves with the number of all since the start. */
+  async expire(): Promise<number> {
+    for (let before = -1; before < this.#expired;) {
+      before = this.#expired;
+      await this.#sweep();
+    }
+    return this.#expired;
+  }
+
   async #sweep(): Promise<number> {
     const mayBeOrphans = this.#hasOrphans;
     this.#hasOrphans = false;
@@ -182,6 +192,7 @@ export class WorkflowEngine {
       // An instance in use may be about to restart.
       const unused = expired.filter(({ rid }) => !this.state.isInUse(rid));
       await this.#remove([...orphans, ...unused]);
+      this.#expired += unused.length;
       if (orphans.length === sweepRowsMax) this.#hasOrphans = true;
       return Math.max(orphans.length, expired.length);
     } catch (error) {

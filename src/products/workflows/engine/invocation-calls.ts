@@ -7,7 +7,7 @@ import { entryName, type JournalEntry } from "../store/journal.ts";
 import { malformedMessage, readCall, readNote } from "../cells/parsed-messages.ts";
 import { encodedBytes } from "../worker/codec.ts";
 import {
-  holdAnswer,
+  pauseReply,
   outputTooLarge,
   type CallMessage,
   type Ending,
@@ -96,10 +96,10 @@ export class InvocationCalls implements InvocationListener {
     this.#state.commitUnawaited(instance, [...warnings, ...(moved ?? [])]);
   }
 
-  lost(invocation: number, isSuspect: boolean): void {
+  lost(invocation: number, mayBeCulprit: boolean): void {
     const instance = this.#state.invocations.get(invocation);
     if (instance === undefined) return;
-    if (isSuspect && ++instance.row.crashes >= crashesMax) {
+    if (mayBeCulprit && ++instance.row.crashes >= crashesMax) {
       const message = `The process that ran this instance ended ${crashesMax} times before the instance got any further: it runs out of memory or time, or ends its process.`;
       return this.fail(instance, { name: "WorkflowInternalError", message });
     }
@@ -171,7 +171,7 @@ export class InvocationCalls implements InvocationListener {
       state.options.cells.attempted?.(invocation, attemptOf(message));
       instance.history.forgetValue(key);
       await state.commit(instance, [change, ...this.#progress(instance)]);
-      return answer(instance.row.status === "waitingForPause" ? holdAnswer : "");
+      return answer(instance.row.status === "waitingForPause" ? pauseReply : "");
     }
 
     const pending: PendingCall = { call, key, due: entry?.due ?? dueOf(message, now), eventType: null };

@@ -121,7 +121,7 @@ export class LiveInstance {
       const last = entry.attempts.at(-1)?.number ?? 0;
       return [key, "open", last, failures, entry.due !== null && entry.due > now, entry.config];
     });
-    const { params, createdOn, id } = this.row;
+    const { params, createdOn, id, creatorTrace } = this.row;
     const schedule = scheduleOf(this.row);
     return {
       payload: params,
@@ -129,6 +129,7 @@ export class LiveInstance {
       instanceId: id,
       workflowName,
       ...(schedule === undefined ? {} : { schedule }),
+      ...(creatorTrace === null ? {} : { creatorTrace }),
       history,
       limits,
       isTraced: false, // the cell sets this

@@ -15,6 +15,7 @@ export interface CreateInput {
   id: string;
   params: string;
   trigger: TriggerSource;
+  creatorTrace: string | null;
   successRetentionMs: number;
   errorRetentionMs: number;
 }

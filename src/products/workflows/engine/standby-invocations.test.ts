@@ -39,10 +39,7 @@ function holdDatabase(): () => void {
 
 /** Resolves once `count` invocations stand by and none runs. */
 const stands = async (count: number): Promise<void> =>
-  vi.waitFor(
-    () => expect([harness.cells.runningCount, harness.cells.standbyCount]).toEqual([0, count]),
-    10_000,
-  );
+  vi.waitFor(() => expect([harness.cells.runningCount, harness.cells.standbyCount]).toEqual([0, count]));
 
 async function runs(id: string, value: number): Promise<void> {
   const { rid } = await harness.create(id, { value });
@@ -52,7 +49,7 @@ async function runs(id: string, value: number): Promise<void> {
 it("a new instance's code loads while its row is written, and starts once the row is durable", async () => {
   const letGo = holdDatabase();
   const created = harness.create("one", { value: 7 });
-  await vi.waitFor(() => expect(harness.cells.pids).toHaveLength(1), { timeout: 10_000 });
+  await vi.waitFor(() => expect(harness.cells.pids).toHaveLength(1));
   await stands(1);
   await new Promise((passed) => setTimeout(passed, 200)); // longer than the code needs
   expect(harness.requests).toEqual([]);
@@ -98,7 +95,7 @@ it("when the standby's cell dies, the instance starts in another cell", async ()
   const created = harness.create("two", { value: 2 });
   const [pid] = harness.cells.pids;
   process.kill(pid!, "SIGKILL");
-  await vi.waitFor(() => expect(harness.cells.pids).not.toContain(pid), { timeout: 10_000 });
+  await vi.waitFor(() => expect(harness.cells.pids).not.toContain(pid));
   letGo();
   const { rid } = await created;
   expect(await harness.ended(rid)).toMatchObject({ status: "complete", output: 2 });

@@ -1,11 +1,13 @@
 import type { Clock } from "../../../platform/timers/clock.ts";
+import { runAt } from "../../../platform/timers/run-at.ts";
 import type { InstanceStore } from "../store/store.ts";
 import { DueHeap } from "../../../platform/timers/due-heap.ts";
 import { vital } from "../../../platform/util/uncaught.ts";
 
-/** Later timers stay in the database. */
+/** Later timers stay in the database, and are read twice in this time. */
 const horizonMs = 10 * 60_000;
-const timerMsMax = 5000;
+/** The clock may be set, and the machine may sleep. Then the timers are read again. */
+const lookMs = 1000;
 /** Time to boot a cell, even on a busy machine. */
 const nearMs = 1000;
 const wakesPerTurnMax = 256;
@@ -22,7 +24,8 @@ export class Timers {
   /** Ids of instances. A timer is only a hint to look at its instance. */
   readonly #heap = new DueHeap<number>();
   #timer: { due: number; cancel: () => void } | undefined;
-  #horizonEnd = 0;
+  /** When the timers were read. */
+  #readOn = -Infinity;
   #isStopped = false;
 
   constructor(
@@ -47,11 +50,11 @@ export class Timers {
   }
 
   /**
-   * Looks at the instance again at `due` when that is before the horizon; later timers are read from the
-   * database.
+   * Looks at the instance again at `due`. Later timers than the horizon of this moment are read from the database before
+   * they are due.
    */
   arm(due: number, rid: number): void {
-    if (due >= this.#horizonEnd && this.#horizonEnd > 0) return;
+    if (due >= this.#clock.now() + horizonMs) return;
     this.#heap.push(due, rid);
     this.#set();
   }
@@ -67,19 +70,19 @@ export class Timers {
     this.#set();
   }
 
-  /** Loads the timers up to the horizon, now and periodically. */
+  /** Loads the timers up to the horizon, now and whenever half of that time has passed on the clock, or it was put back. */
   async keepHorizon(shards: () => readonly number[] | undefined): Promise<void> {
     if (this.#isStopped) return;
-    this.#horizonEnd = this.#clock.now() + horizonMs;
-    let againMs = horizonMs / 2;
-    try {
-      await this.load(shards());
-    } catch (error) {
-      this.#onFault(error, "timers of workflows could not be read; trying again");
-      this.#horizonEnd = 0; // until timers can be read, all are kept in memory
-      againMs = 1000;
+    const now = this.#clock.now();
+    if (Math.abs(now - this.#readOn) >= horizonMs / 2) {
+      try {
+        await this.load(shards());
+        this.#readOn = now;
+      } catch (error) {
+        this.#onFault(error, "timers of workflows could not be read; trying again");
+      }
     }
-    this.#clock.after(againMs, () => {
+    this.#clock.after(lookMs, () => {
       vital("Reading the timers of workflows", this.keepHorizon(shards));
     });
   }
@@ -91,10 +94,9 @@ export class Timers {
       if (this.#timer.due <= due) return;
       this.#timer.cancel();
     }
-    const leftMs = due - this.#clock.now();
-    // Timeouts are short because the clock may be set and the machine may sleep.
-    const afterMs = Math.min(leftMs > nearMs ? leftMs - nearMs : leftMs, timerMsMax);
-    this.#timer = { due, cancel: this.#clock.after(afterMs, () => this.#fire()) };
+    const isFar = due - this.#clock.now() > nearMs;
+    const cancel = runAt(isFar ? due - nearMs : due, () => this.#fire(), this.#clock);
+    this.#timer = { due, cancel };
   }
 
   #fire(): void {

@@ -24,7 +24,7 @@ export class Watchers {
     return hasHappened;
   }
 
-  tell(rid: number): void {
+  notify(rid: number): void {
     for (const go of this.#waiting.get(rid) ?? []) go();
   }
 }

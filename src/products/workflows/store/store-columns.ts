@@ -39,6 +39,7 @@ const headColumns = columns<Omit<InstanceHead, "rid">>({
   workflow_rid: ["bigint", (h) => h.workflowRid],
   id: ["text", (h) => h.id],
   trigger: ["text", (h) => h.trigger],
+  creator_trace: ["text", (h) => h.creatorTrace],
   params: ["text", (h) => h.params],
   success_retention_ms: ["bigint", (h) => h.successRetentionMs],
   error_retention_ms: ["bigint", (h) => h.errorRetentionMs],

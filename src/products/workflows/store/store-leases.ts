@@ -5,21 +5,24 @@ import type { Lease } from "./writer.ts";
 /** Leases of nodes on shards, and commands between nodes. PostgreSQL only, and timed by its clock. */
 export const leaseSeconds = 10;
 const until = sql`now() + ${sql.raw(`interval '${leaseSeconds} seconds'`)}`;
-type Held = { id: number; term: number | string };
-const toLease = ({ id, term }: Held): Lease => ({ shard: id, term: Number(term) });
+type LeaseRow = { id: number; term: number | string };
+const toLease = ({ id, term }: LeaseRow): Lease => ({ shard: id, term: Number(term) });
 
 /** Records that the node is alive and returns the number of live nodes. */
 export async function beat(read: Read, node: string): Promise<number> {
   await sql`insert into workflow_nodes (id, lease_until) values (${node}, ${until})
     on conflict (id) do update set lease_until = excluded.lease_until`.execute(read);
   await sql`delete from workflow_nodes where lease_until < now() - interval '1 minute'`.execute(read);
+  // A live node that has had nothing to write keeps its mark, however old that is.
+  await sql`delete from workflow_marks where at < now() - interval '1 day'
+    and node not in (select id from workflow_nodes)`.execute(read);
   const { rows } = await sql<{ count: number | string }>`
     select count(*) as count from workflow_nodes where lease_until > now()`.execute(read);
   return Number(rows[0]!.count);
 }
 
 export async function renew(read: Read, node: string): Promise<Lease[]> {
-  const { rows } = await sql<Held>`update workflow_shards set lease_until = ${until}
+  const { rows } = await sql<LeaseRow>`update workflow_shards set lease_until = ${until}
     where owner = ${node} returning id, term`.execute(read);
   return rows.map(toLease);
 }
@@ -30,7 +33,7 @@ export async function renew(read: Read, node: string): Promise<Lease[]> {
  */
 export async function retake(read: Read, node: string, shards: readonly number[]): Promise<Lease[]> {
   if (shards.length === 0) return [];
-  const { rows } = await sql<Held>`update workflow_shards set term = term + 1, lease_until = ${until}
+  const { rows } = await sql<LeaseRow>`update workflow_shards set term = term + 1, lease_until = ${until}
     where owner = ${node} and id in (${sql.join(shards)}) returning id, term`.execute(read);
   return rows.map(toLease);
 }
@@ -38,7 +41,7 @@ export async function retake(read: Read, node: string, shards: readonly number[]
 /** Takes free shards. */
 export async function take(read: Read, node: string, count: number): Promise<Lease[]> {
   const { rows } =
-    await sql<Held>`update workflow_shards set owner = ${node}, term = term + 1, lease_until = ${until}
+    await sql<LeaseRow>`update workflow_shards set owner = ${node}, term = term + 1, lease_until = ${until}
     where id in (
       select id from workflow_shards where owner is null or lease_until < now()
       order by id limit ${count} for update skip locked)

@@ -1,17 +1,51 @@
+import { randomUUID } from "node:crypto";
 import { CompiledQuery } from "kysely";
 import type { Read } from "../../../platform/storage/storage.ts";
 import type { WriteBatch } from "./batch.ts";
-import { FencedError, type Lease } from "./writer.ts";
+import { FencedError, StateLost, type Lease } from "./writer.ts";
 import { eventColumns, instanceColumns, journalColumns, stateColumns } from "./store-columns.ts";
 
 /**
+ * The mark of this node's last commit. Commits follow each other, so if the mark is in the database, everything is that this
+ * node has written. It is not after a failover to a server that lagged behind: row ids that this node knows are given out
+ * again there.
+ */
+export class LastCommit {
+  #known: string | undefined;
+  /** Of a commit whose answer did not arrive. */
+  #next: string = randomUUID();
+
+  /** The marks that the database may have; none before the first commit. */
+  get expected(): readonly string[] {
+    return this.#known === undefined ? [] : [this.#known, this.#next];
+  }
+
+  get next(): string {
+    return this.#next;
+  }
+
+  /** Call it with the answer of a commit. */
+  answered(isMarked: boolean): void {
+    this.#known = isMarked ? this.#next : undefined;
+    this.#next = randomUUID();
+  }
+}
+
+interface Fence {
+  node: string;
+  leases: readonly Lease[];
+  last: LastCommit;
+}
+
+/**
  * Writes a batch on PostgreSQL as one statement: one round trip and one commit. Its first part is the fence,
- * which locks the leases that the batch needs. When a lease is missing, no other part writes.
+ * which locks the leases that the batch needs, and compares the mark of the last commit. When a lease or the mark is
+ * missing, no other part writes.
  */
 export async function postgresCommit(
   read: Read,
   batch: WriteBatch,
-  fence: { node: string; leases: readonly Lease[] },
+  fence: Fence,
 ): Promise<(number | null)[]> {
   const statement = new Statement(fence);
   statement.insert(
@@ -39,7 +73,9 @@ export async function postgresCommit(
   }
   if (removed.length > 0) statement.delete("workflow_instances", "rid = u.a", [removed, removed]);
 
-  const { held, created } = await statement.run(read);
+  const { held, created, isMarked } = await statement.run(read);
+  fence.last.answered(isMarked);
+  if (!isMarked) throw new StateLost(fence.leases);
   const isHeld = ({ shard, term }: Lease): boolean => held.includes(`${shard}/${term}`);
   if (!fence.leases.every(isHeld)) throw new FencedError(fence.leases.filter((lease) => !isHeld(lease)));
   const rids = new Map(created.map((row) => [`${row.workflow_rid}/${row.id}`, row.rid]));
@@ -62,14 +98,24 @@ class Statement {
   readonly #values: unknown[] = [];
   #creates = false;
 
-  constructor(fence: { node: string; leases: readonly Lease[] }) {
+  constructor(fence: Fence) {
     const node = this.#value(fence.node);
     const shards = this.#value(fence.leases.map(({ shard }) => shard));
     const terms = this.#value(fence.leases.map(({ term }) => term));
     this.#parts.push(
       `fence as materialized (select id, term from workflow_shards where owner = ${node} and (id, term) in (select * from unnest(${shards}::integer[], ${terms}::bigint[])) and lease_until > now() for share)`,
-      `held as materialized (select count(*) = cardinality(${shards}::integer[]) as yes from fence)`,
+      `marked as (${this.#mark(node, fence.last)} returning node)`,
+      `held as materialized (select count(*) = cardinality(${shards}::integer[]) and exists (select from marked) as yes from fence)`,
     );
+  }
+
+  #mark(node: string, { expected, next }: LastCommit): string {
+    const mark = this.#value(next);
+    return expected.length === 0
+      ? `insert into workflow_marks (node, mark, at) values (${node}, ${mark}, now())
+          on conflict (node) do update set mark = excluded.mark, at = excluded.at`
+      : `update workflow_marks set mark = ${mark}, at = now()
+          where node = ${node} and mark = any(${this.#value(expected)}::text[])`;
   }
 
   insert<T>(
@@ -110,12 +156,12 @@ class Statement {
     );
   }
 
-  async run(read: Read): Promise<{ held: string[]; created: Created[] }> {
+  async run(read: Read): Promise<{ held: string[]; created: Created[]; isMarked: boolean }> {
     const creates = this.#creates
-      ? "(select coalesce(json_agg(row_to_json(p2)), '[]'::json) from p2)"
+      ? "(select coalesce(json_agg(row_to_json(p3)), '[]'::json) from p3)"
       : "'[]'::json";
-    const text = `with ${this.#parts.join(",\n")}\nselect (select coalesce(array_agg(id || '/' || term), '{}') from fence) as held, ${creates} as created`;
-    const { rows } = await read.executeQuery<{ held: string[]; created: Created[] }>(
+    const text = `with ${this.#parts.join(",\n")}\nselect (select coalesce(array_agg(id || '/' || term), '{}') from fence) as held, ${creates} as created, exists (select from marked) as "isMarked"`;
+    const { rows } = await read.executeQuery<{ held: string[]; created: Created[]; isMarked: boolean }>(
       CompiledQuery.raw(text, this.#values),
     );
     return rows[0]!;

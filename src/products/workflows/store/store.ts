@@ -5,7 +5,7 @@ import { prepared } from "../../../platform/storage/prepared.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import type { EventRow, InstanceRow, TriggerSource } from "../instance.ts";
 import type { JournalRow, RowKind } from "./journal.ts";
-import { postgresCommit } from "./store-postgres.ts";
+import { LastCommit, postgresCommit } from "./store-postgres.ts";
 import { sqliteCommit } from "./store-sqlite.ts";
 import type { Status } from "../transitions.ts";
 import { RefusedWriteError, type Commit } from "./writer.ts";
@@ -43,6 +43,7 @@ export const toInstance = (row: Selectable<WorkflowInstancesTable>): InstanceRow
   workflowRid: row.workflow_rid,
   id: row.id,
   trigger: row.trigger as TriggerSource,
+  creatorTrace: row.creator_trace,
   params: row.params,
   successRetentionMs: row.success_retention_ms,
   errorRetentionMs: row.error_retention_ms,
@@ -98,6 +99,7 @@ const eventsOf = prepared((db, { rid }: { rid: number }) =>
 /** `node` identifies this process in the leases on PostgreSQL. */
 export function instanceStore(storage: Storage, node: string): InstanceStore {
   const { read, direct } = storage;
+  const last = new LastCommit();
   const onSqlite = direct && sqliteCommit(direct);
   const instances = (shards: readonly number[] | undefined) => {
     const query = read.selectFrom("workflow_instances");
@@ -106,7 +108,7 @@ export function instanceStore(storage: Storage, node: string): InstanceStore {
   return {
     async commit(batch, leases) {
       try {
-        return await (onSqlite?.(batch) ?? postgresCommit(read, batch, { node, leases }));
+        return await (onSqlite?.(batch) ?? postgresCommit(read, batch, { node, leases, last }));
       } catch (error) {
         throw isDataRefused(error) ? new RefusedWriteError(error) : error;
       }

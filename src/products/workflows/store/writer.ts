@@ -23,6 +23,9 @@ export class FencedError extends Error {
   }
 }
 
+/** The database is in an earlier state than this node's last commit, so that nothing in memory is reliable. */
+export class StateLost extends FencedError {}
+
 /** Thrown by refusable appends while the database accepts no writes. */
 export class StorageFaultError extends Error {
   constructor(cause: unknown) {
@@ -173,6 +176,13 @@ export class JournalWriter {
   }
 
   #failed(groups: Group[], error: unknown): void {
+    if (error instanceof StateLost) {
+      this.onFenced([...this.terms.keys()]);
+      for (const group of [...groups, ...this.#pending.splice(0)])
+        if (group.lease === undefined) group.resolve([]);
+        else group.reject(error);
+      return this.#next();
+    }
     if (error instanceof FencedError) {
       this.onFenced(error.leases.map(({ shard }) => shard));
       const isLost = ({ lease }: Group): boolean => lease !== undefined && error.leases.includes(lease);

@@ -124,31 +124,37 @@ function tag(given: unknown, path: string, above: Set<object>, what: string): un
     return ["bytes", name, base64(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))];
   }
   above.add(value);
-  const inside = (each: unknown, place: string): unknown => tag(each, `${path}${place}`, above, what);
-  const tagged = ((): unknown[] => {
-    if (Array.isArray(value)) return ["array", ...Array.from(value, (each, i) => inside(each, `[${i}]`))];
-    if (value instanceof Map) {
-      return [
-        "map",
-        ...[...value].flatMap(([key, each], i) => [
-          inside(key, `.keys()[${i}]`),
-          inside(each, `.get(${show(key)})`),
-        ]),
-      ];
-    }
-    if (value instanceof Set) return ["set", ...[...value].map((each, i) => inside(each, `.values()[${i}]`))];
-    if (value instanceof Error) {
-      const more = value.cause === undefined ? [] : [inside(value.cause, ".cause")];
-      return ["error", value.name, value.message, value.stack ?? "", ...more];
-    }
-    const prototype = Object.getPrototypeOf(value) as { constructor?: { name?: string } } | null;
-    if (prototype !== Object.prototype && prototype !== null)
-      refuse(`an instance of ${prototype.constructor?.name ?? "a class"}`);
-    if (Object.getOwnPropertySymbols(value).length > 0) refuse("an object with a symbol for a key");
-    return ["object", ...Object.entries(value).flatMap(([key, each]) => [key, inside(each, `.${key}`)])];
-  })();
+  const tagged = tagContents(value, (each, suffix) => tag(each, `${path}${suffix}`, above, what), refuse);
   above.delete(value);
   return tagged;
+}
+
+/** The tagged form of an object that holds other values. `inside` tags one of them, for its path below the object. */
+function tagContents(
+  value: object,
+  inside: (each: unknown, suffix: string) => unknown,
+  refuse: (found: string) => never,
+): unknown[] {
+  if (Array.isArray(value)) return ["array", ...Array.from(value, (each, i) => inside(each, `[${i}]`))];
+  if (value instanceof Map) {
+    return [
+      "map",
+      ...[...value].flatMap(([key, each], i) => [
+        inside(key, `.keys()[${i}]`),
+        inside(each, `.get(${show(key)})`),
+      ]),
+    ];
+  }
+  if (value instanceof Set) return ["set", ...[...value].map((each, i) => inside(each, `.values()[${i}]`))];
+  if (value instanceof Error) {
+    const more = value.cause === undefined ? [] : [inside(value.cause, ".cause")];
+    return ["error", value.name, value.message, value.stack ?? "", ...more];
+  }
+  const prototype = Object.getPrototypeOf(value) as { constructor?: { name?: string } } | null;
+  if (prototype !== Object.prototype && prototype !== null)
+    refuse(`an instance of ${prototype.constructor?.name ?? "a class"}`);
+  if (Object.getOwnPropertySymbols(value).length > 0) refuse("an object with a symbol for a key");
+  return ["object", ...Object.entries(value).flatMap(([key, each]) => [key, inside(each, `.${key}`)])];
 }
 
 function untag(tagged: unknown): unknown {

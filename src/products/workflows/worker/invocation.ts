@@ -2,7 +2,7 @@ import { Attempt } from "./attempt.ts";
 import { Mocks } from "./mocks.ts";
 import {
   callText,
-  holdAnswer,
+  pauseReply,
   noteText,
   type CallMessage,
   type Ending,
@@ -104,7 +104,7 @@ export class Invocation {
   async call(message: CallMessage): Promise<string> {
     if (this.#isOver) return never();
     const answer = await this.#port.call(callText(message));
-    if (answer === holdAnswer) this.#isHeld = true;
+    if (answer === pauseReply) this.#isHeld = true;
     return this.#isOver ? never() : answer;
   }
 

@@ -62,6 +62,8 @@ export interface StartMessage {
   schedule?: { cron: string; scheduledTime: number };
   history: HistoryMessage[];
   limits: { lingerMs: number; valueBytesMax: number; retryDelayMs: number };
+  /** The `traceparent` of the span that created the instance. It stays in the server. */
+  creatorTrace?: string;
   /** Whether the script has tail consumers. */
   isTraced: boolean;
   /** Only with the test kit. */
@@ -97,7 +99,7 @@ export const outputTooLarge: ErrorMessage = {
 };
 
 /** The answer to an attempt's outcome when no other step may start. */
-export const holdAnswer = "hold";
+export const pauseReply = "hold";
 
 // Taken before a script's code runs, which may replace globals.
 const { stringify } = JSON;

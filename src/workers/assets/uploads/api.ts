@@ -131,7 +131,7 @@ async function collect(hash: string, stream: Readable, decodedBytes: number): Pr
 }
 
 function decode(hash: string, base64: string): Buffer {
-  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(base64)) throw assetErrors.base64(hash);
+  if (!/^[A-Za-z0-9+/\s]*(?:={1,2}\s*)?$/.test(base64)) throw assetErrors.base64(hash);
   return Buffer.from(base64, "base64");
 }
 

@@ -1,6 +1,6 @@
 import type { BindingHandler } from "../../binding.ts";
 import type { ScriptAssets } from "../config.ts";
-import { sendAnswer, type AssetServer } from "../asset-server.ts";
+import { sendResponse, type AssetServer } from "../asset-server.ts";
 import { bindingType } from "../../binding-type.ts";
 
 /** A binding to the script's own static assets. */
@@ -31,5 +31,5 @@ export const assetsBinding =
     const path = url.pathname + url.search;
     const answer = await server.answer(await site, { method, host, path, headers });
     request.resume();
-    await sendAnswer(response, answer, []);
+    await sendResponse(response, answer, []);
   };

@@ -1,9 +1,16 @@
 import type { Logger } from "pino";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
-import { writeAlarms, type StoredAlarm } from "./alarm-store.ts";
+import {
+  NotOwner,
+  writeAlarms,
+  writeOwnAlarms,
+  type AlarmChange,
+  type RightTo,
+  type StoredAlarm,
+} from "./alarm-store.ts";
 
-type Batch = Map<string, { namespace: string; id: string; alarm: StoredAlarm | undefined }>;
+type Batch = Map<string, AlarmChange>;
 
 /** Delay before changes without a waiting caller are written. */
 const lazyMs = 500;
@@ -12,6 +19,7 @@ const lazyMs = 500;
 export class AlarmWrites {
   readonly #storage: Storage;
   readonly #logger: Logger;
+  readonly #rightTo: RightTo | undefined;
   #batch: Batch = new Map();
   /** The changes of the transaction that is under way. */
   #underWay: Batch = new Map();
@@ -19,9 +27,11 @@ export class AlarmWrites {
   #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(storage: Storage, logger: Logger) {
+  /** `rightTo`: of nodes that share the objects. */
+  constructor(storage: Storage, logger: Logger, rightTo?: RightTo) {
     this.#storage = storage;
     this.#logger = logger;
+    this.#rightTo = rightTo;
   }
 
   /** Writes or removes an alarm soon, or with the next `write`. */
@@ -36,10 +46,16 @@ export class AlarmWrites {
       for (const [key, { namespace }] of changes) if (isIn(namespace)) changes.delete(key);
   }
 
-  /** Resolves when all changes so far are on disk. */
-  async write(): Promise<void> {
+  /** Resolves when all changes so far are on disk: of a namespace, or all. */
+  async write(namespace?: string): Promise<void> {
     this.#next ??= this.#writeAfter(this.#current);
-    await this.#next;
+    try {
+      await this.#next;
+    } catch (error) {
+      // Changes of other namespaces are written.
+      if (!(error instanceof NotOwner) || namespace === undefined || error.namespaces.has(namespace))
+        throw error;
+    }
   }
 
   async #writeAfter(before: Promise<void>): Promise<void> {
@@ -67,8 +83,11 @@ export class AlarmWrites {
     this.#batch = new Map();
     this.#underWay = batch;
     try {
-      await writeAlarms(this.#storage, batch);
+      const changes = [...batch.values()];
+      if (this.#rightTo === undefined) await writeAlarms(this.#storage, changes);
+      else await writeOwnAlarms(this.#storage, changes, this.#rightTo);
     } catch (error) {
+      if (error instanceof NotOwner) throw error; // what another node has is dropped, and the rest is written
       for (const [key, each] of batch) if (!this.#batch.has(key)) this.#batch.set(key, each);
       throw error;
     } finally {

@@ -1,10 +1,9 @@
 import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
+import { addObjectNamespaces } from "../../../../test/helpers/object-namespaces.ts";
 import { openStorage } from "../../../platform/storage/storage.ts";
-import { newId } from "../../../platform/util/ids.ts";
 import type { ActingObject } from "../../../sandbox/objects/standing.ts";
 import type { AlarmOutcome } from "../../../sandbox/protocol.ts";
-import { put } from "../store.ts";
 import { AlarmLine, namespaceRunningMax, runningMax } from "./alarm-line.ts";
 import { loadAlarms } from "./alarm-store.ts";
 import { Alarms, retriesMax, retryDelayMs } from "./alarms.ts";
@@ -24,16 +23,7 @@ interface Running extends ActingObject {
 async function startAlarms() {
   const storage = await openStorage("sqlite::memory:");
   onTestFinished(() => storage.close());
-  const accountId = newId();
-  const namespaces = ["a", "b", "platform"];
-  await storage.write(async (trx) => {
-    await trx
-      .insertInto("accounts")
-      .values({ id: accountId, name: "A", type: "standard", settings: "{}", has_billing: 0, created_on: 0 })
-      .execute();
-    for (const id of namespaces)
-      await put(trx, { id, accountId, scriptId: null, className: id, isSqlite: true, createdOn: 0 });
-  });
+  await addObjectNamespaces(storage, ["a", "b", "platform"]);
   const running: Running[] = [];
   const gone = new Set(["platform"]);
   const runner = {

@@ -6,9 +6,10 @@ import { CellError, ObjectRefusal, Refusal } from "../../../sandbox/errors.ts";
 import type { ActingObject } from "../../../sandbox/objects/standing.ts";
 import type { AlarmCall, AlarmNotice, AlarmOutcome } from "../../../sandbox/protocol.ts";
 import { AlarmLine } from "./alarm-line.ts";
-import { loadAlarms, type ActingOrigin } from "./alarm-store.ts";
+import { loadAlarms, type ActingOrigin, type RightTo } from "./alarm-store.ts";
 import { AlarmWrites } from "./alarm-writes.ts";
 import { clock } from "../../../platform/timers/clock.ts";
+import { runAt } from "../../../platform/timers/run-at.ts";
 import { earliest } from "../../../platform/timers/earliest.ts";
 
 /** Maximum number of attempts after the first one, as in the public service. */
@@ -17,7 +18,6 @@ const firstRetryMs = 2000;
 /** The longest delay between attempts is 2 s × 2⁹, plus jitter. */
 const doublingsMax = 9;
 const jitter = 0.25;
-const timerMsMax = 60_000;
 const dueAtOnceMax = 1000;
 
 /** Time until the next attempt after a number of failed ones; `random` is in [0, 1). */
@@ -63,7 +63,7 @@ export class Alarms {
   readonly #alarms = new Map<string, Alarm>();
   #heap = new DueHeap<Alarm>();
   readonly #lines = new Map<string, AlarmLine<Alarm>>();
-  #timer: { due: number; timeout: NodeJS.Timeout } | undefined;
+  #timer: { due: number; cancel: () => void } | undefined;
   #isRunning = false;
   /** Changed by tests only. */
   firstRetryMs = firstRetryMs;
@@ -72,11 +72,12 @@ export class Alarms {
   /** Called with the lateness of each first attempt, and the namespace. */
   onRun: (lateMs: number, namespace: string) => void = () => {};
 
-  constructor(storage: Storage, runner: AlarmRunner, logger: Logger) {
+  /** `rightTo`: of nodes that share the objects. */
+  constructor(storage: Storage, runner: AlarmRunner, logger: Logger, rightTo?: RightTo) {
     this.#storage = storage;
     this.#runner = runner;
     this.#logger = logger;
-    this.#writes = new AlarmWrites(storage, logger);
+    this.#writes = new AlarmWrites(storage, logger, rightTo);
   }
 
   get size(): number {
@@ -141,7 +142,7 @@ export class Alarms {
     this.#set();
     return async () => {
       this.#isRunning = false;
-      clearTimeout(this.#timer?.timeout);
+      this.#timer?.cancel();
       this.#timer = undefined;
       await this.#writes.write();
     };
@@ -159,7 +160,7 @@ export class Alarms {
     this.#adopt(alarm, notice);
     if (alarm.due >= alarm.storedDue) return;
     this.#store(alarm);
-    await this.#writes.write();
+    await this.#writes.write(object.namespace);
   }
 
   /** Asks an object for its alarm now, after its data was replaced. The platform's own objects have no alarms. */
@@ -211,7 +212,8 @@ export class Alarms {
     this.#arm(alarm, due);
   }
 
-  #arm(alarm: Alarm, due: number): void {
+  #arm(alarm: Alarm, at: number): void {
+    const due = Math.ceil(at); // PostgreSQL refuses fractions, and with them all alarms that are written together
     alarm.due = due;
     leaveLine(alarm);
     if (alarm.state !== "running") alarm.state = "set";
@@ -251,14 +253,13 @@ export class Alarms {
     if (due === undefined || !this.#isRunning) return;
     if (this.#timer !== undefined) {
       if (this.#timer.due <= due) return;
-      clearTimeout(this.#timer.timeout);
+      this.#timer.cancel();
     }
-    // Short, because the clock may be set and the machine may sleep.
-    const afterMs = Math.min(Math.max(0, due - clock.now()), timerMsMax);
-    this.#timer = { due, timeout: setTimeout(() => this.#fire(), afterMs).unref() };
+    this.#timer = { due, cancel: runAt(due, () => this.#fire()) };
   }
 
   #fire(): Alarm[] {
+    this.#timer?.cancel();
     this.#timer = undefined;
     const queued: Alarm[] = [];
     const now = clock.now();

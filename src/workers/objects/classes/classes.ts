@@ -71,7 +71,7 @@ export class ObjectClasses {
   }
 
   /** Gives a class to another script of the account. */
-  handOver(className: string, scriptId: string): void {
+  transferTo(className: string, scriptId: string): void {
     const namespace = this.#take("transfer", className);
     this.#changed.set(namespace.id, { ...namespace, scriptId });
   }

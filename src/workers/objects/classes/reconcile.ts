@@ -8,7 +8,7 @@ import type { ObjectClasses } from "./classes.ts";
 import type { ObjectNamespace } from "../namespace.ts";
 import * as store from "../store.ts";
 
-type Entry<State> = Extract<ObjectExport, { state: State }>;
+type ExportIn<State> = Extract<ObjectExport, { state: State }>;
 type Finding = Omit<ExportFinding, "class">;
 
 /**
@@ -120,7 +120,7 @@ export class Reconciler {
     }
   }
 
-  async #rename(name: string, { renamed_to: to }: Entry<"renamed">): Promise<void> {
+  async #rename(name: string, { renamed_to: to }: ExportIn<"renamed">): Promise<void> {
     const target = this.#change.exports!.get(to);
     const existing = this.#classes.byName(name);
     if (target === undefined || (target.state ?? "created") !== "created" || to === name)
@@ -144,7 +144,7 @@ export class Reconciler {
     }
   }
 
-  async #expect(name: string, entry: Entry<"expecting-transfer">): Promise<void> {
+  async #expect(name: string, entry: ExportIn<"expecting-transfer">): Promise<void> {
     const { transfer_from: from, storage } = entry;
     const { owner, trx, transfers } = this.#change;
     const own = this.#classes.byName(name);
@@ -204,7 +204,7 @@ export class Reconciler {
     this.#result.transfer_pending.push({ class: name, from });
   }
 
-  async #transfer(name: string, { transferred_to: to }: Entry<"transferred">): Promise<void> {
+  async #transfer(name: string, { transferred_to: to }: ExportIn<"transferred">): Promise<void> {
     const { owner, trx, script } = this.#change;
     const existing = this.#classes.byName(name);
     if (existing === undefined) {
@@ -234,7 +234,7 @@ export class Reconciler {
         transferFault("transferred_target_mismatch", `the script '${to}' expects it from '${pending}'`),
       );
     else {
-      this.#classes.handOver(name, target.id);
+      this.#classes.transferTo(name, target.id);
       this.#result.transferred.push({ class: name, phase: "committed", to });
       this.#noteStillInCode(name, "transferred");
     }
@@ -285,7 +285,7 @@ export class Reconciler {
   }
 
   /** Names of other scripts of the owner whose live versions have such a binding. */
-  async #bindingTo(fits: (binding: Record<string, unknown>) => boolean): Promise<string[]> {
+  async #bindingTo(matches: (binding: Record<string, unknown>) => boolean): Promise<string[]> {
     const { owner, trx, script } = this.#change;
     const others: Script[] = this.#scripts.list(owner).filter(({ id }) => id !== script.id);
     const versions = await versionStore.findMany(
@@ -296,7 +296,9 @@ export class Reconciler {
       live.some(({ versionId }) =>
         versions
           .get(versionId)
-          ?.content.bindings.some((binding) => binding.type === "durable_object_namespace" && fits(binding)),
+          ?.content.bindings.some(
+            (binding) => binding.type === "durable_object_namespace" && matches(binding),
+          ),
       );
     return others.filter(binds).map(({ name }) => name);
   }

@@ -1,6 +1,7 @@
+import type { DomainError } from "../../../platform/domain-error.ts";
 import type { ProcessCalls } from "../../../platform/process-calls/calls.ts";
 import { asciiJson } from "../../../platform/util/ascii-json.ts";
-import { overloadedCells } from "../../../sandbox/objects/faults.ts";
+import { ObjectRefusal } from "../../../sandbox/errors.ts";
 import { failing } from "../../call-failures.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
 import type { FromNode } from "./passed-calls.ts";
@@ -30,8 +31,7 @@ export class AtOwner {
     this.#calls?.serve<Details & FromNode>(name, async (details, { response }) => {
       const answer = async (): Promise<Result> => {
         await owned.takesOver(details);
-        if (!owned.owns(details.namespace)) throw overloadedCells();
-        return work(details);
+        return owned.here(details.namespace, async () => work(details));
       };
       const text = asciiJson(await failing(answer()));
       response.writeHead(200, { "content-length": text.length }).end(text);
@@ -40,5 +40,17 @@ export class AtOwner {
       owned.at(details.namespace, async (node) =>
         node === undefined ? work(details) : node.ask<Result>(name, details),
       );
+  }
+}
+
+/** Awaits work at an owner for a caller of the API, who gets `shown` if no process can have the objects now. */
+export async function reached<Result>(
+  work: Promise<Result>,
+  shown: (message: string) => DomainError,
+): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof ObjectRefusal && error.flags.length > 0 ? shown(error.message) : error;
   }
 }

@@ -4,55 +4,73 @@ import type { ProcessCalls } from "../../../platform/process-calls/calls.ts";
 import { FailedCall } from "../../../platform/process-calls/call-messages.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 import { ObjectRefusal } from "../../../sandbox/errors.ts";
-import type { DoorsElsewhere, NodeDoors } from "../../../sandbox/gateway/doors.ts";
-import { objectFault } from "../../../sandbox/objects/faults.ts";
-import { CellFault } from "../../../sandbox/errors.ts";
-import { doorHost } from "../../../sandbox/process/object-config.ts";
+import type { RemoteTunnels, NodeTunnels } from "../../../sandbox/gateway/rpc-tunnels.ts";
+import { connectionLost } from "../../../sandbox/objects/faults.ts";
+import { rpcHost } from "../../../sandbox/process/object-config.ts";
 import type { ObjectRoute } from "../../../sandbox/protocol.ts";
 import { understood } from "../../call-failures.ts";
 import { noObjects, type ObjectCall, type ObjectGate } from "../../runtime/object-gate.ts";
-import { names, type CallsOut, type FromNode } from "./passed-calls.ts";
-
-const lost = (): ObjectRefusal => objectFault(new CellFault("ended", false));
+import { Presence } from "./presence.ts";
+import { callNames, type OutgoingCalls, type FromNode } from "./passed-calls.ts";
 
 /** The objects of another node, until its lease ends. */
-export class NodeObjects implements ObjectGate, NodeDoors {
+export class NodeObjects implements ObjectGate, NodeTunnels {
   readonly #calls: ProcessCalls;
-  readonly #out: CallsOut;
-  readonly #doors: DoorsElsewhere;
+  readonly #out: OutgoingCalls;
+  readonly #tunnels: RemoteTunnels;
   readonly #address: string;
-  readonly #ended = new AbortController();
+  #connection = new AbortController();
+  #isEnded = false;
+  readonly #presence: Presence;
   readonly #seq: () => number | undefined;
 
-  constructor({ calls, out, doors, seq }: NodeParts, address: string) {
+  constructor({ calls, out, tunnels, seq, silentMs }: NodeParts, address: string) {
     this.#calls = calls;
     this.#out = out;
-    this.#doors = doors;
+    this.#tunnels = tunnels;
     this.#seq = seq;
     this.#address = address;
+    const ask = async (): Promise<unknown> =>
+      calls.ask(callNames.presence, {}, address, this.#connection.signal);
+    this.#presence = new Presence(ask, silentMs, () => this.#disconnect());
   }
 
   /** The lease of the node has ended: what it answers from now on counts no more. */
   end(): void {
-    this.#ended.abort(lost());
+    this.#isEnded = true;
+    this.#disconnect();
+  }
+
+  /** Ends the calls in progress. */
+  #disconnect(): void {
+    const before = this.#connection;
+    if (!this.#isEnded) this.#connection = new AbortController();
+    before.abort(connectionLost());
+  }
+
+  get #signal(): AbortSignal {
+    return this.#connection.signal;
   }
 
   async fetch(call: ObjectCall, exchange: Parameters<ObjectGate["fetch"]>[1]): Promise<void> {
     await this.#within(
-      this.#calls.forward(names.fetch, this.#told(call), exchange, this.#address, this.#ended.signal),
+      this.#calls.forward(callNames.fetch, this.#serialize(call), exchange, this.#address, this.#signal),
     );
   }
 
   async upgrade(call: ObjectCall, exchange: Parameters<ObjectGate["upgrade"]>[1]): Promise<void> {
     await this.#within(
-      this.#calls.upgrade(names.fetch, this.#told(call), exchange, this.#address, this.#ended.signal),
+      this.#calls.upgrade(callNames.fetch, this.#serialize(call), exchange, this.#address, this.#signal),
     );
   }
 
   async route(call: ObjectCall, _slot: number | undefined, method: string): Promise<ObjectRoute> {
-    const route = await this.ask<ObjectRoute>(names.route, { call: this.#told(call), method });
+    const route = await this.ask<ObjectRoute>(callNames.route, { call: this.#serialize(call), method });
     if ("event" in route) throw new Error("Expected an object in a cell of another node");
-    return { slot: this.#doors.open(this, route.slot, route.token), token: route.token };
+    return {
+      slot: this.#tunnels.open(this, route.slot, { token: route.token, accountId: call.caller.accountId }),
+      token: route.token,
+    };
   }
 
   /** Only a cell that has the object makes calls without asking. */
@@ -67,36 +85,38 @@ export class NodeObjects implements ObjectGate, NodeDoors {
   join(slot: number, from: Duplex, head: Buffer): void {
     const way = { headers: [], socket: from as Socket, head };
     const joined = this.#calls.join(
-      names.door,
-      { host: doorHost(slot) },
+      callNames.tunnel,
+      { host: rpcHost(slot) },
       way,
       this.#address,
-      this.#ended.signal,
+      this.#signal,
     );
-    unawaited(joined.catch(() => from.destroy())); // the caller gets the fault of its call
+    unawaited(this.#presence.during(joined).catch(() => from.destroy())); // the caller gets the fault of its call
   }
 
   async faultOf(token: string): Promise<ObjectRefusal | undefined> {
-    if (this.#ended.signal.aborted) return lost();
-    const asked = this.ask<{ message: string; flags: ObjectRefusal["flags"] } | null>(names.fault, { token });
-    const fault = await asked.catch(() => lost());
+    if (this.#isEnded) return connectionLost();
+    const asked = this.ask<{ message: string; flags: ObjectRefusal["flags"] } | null>(callNames.fault, {
+      token,
+    });
+    const fault = await asked.catch(() => connectionLost());
     return fault === null ? undefined : new ObjectRefusal(fault.message, ...fault.flags);
   }
 
   /** Has the other node answer a request. Rejects as it does. */
   async forward(name: string, details: object, exchange: Parameters<ObjectGate["fetch"]>[1]): Promise<void> {
-    const told = this.#withSeq(details);
-    await this.#within(this.#calls.forward(name, told, exchange, this.#address, this.#ended.signal));
+    const message = this.#withSeq(details);
+    await this.#within(this.#calls.forward(name, message, exchange, this.#address, this.#signal));
   }
 
   /** Asks the other node for JSON. Rejects as it does. */
   async ask<Answer>(name: string, details: object): Promise<Answer> {
-    const told = this.#withSeq(details);
-    return this.#within(this.#calls.ask<Answer>(name, told, this.#address, this.#ended.signal));
+    const message = this.#withSeq(details);
+    return this.#within(this.#calls.ask<Answer>(name, message, this.#address, this.#signal));
   }
 
-  #told(call: ObjectCall): unknown {
-    return this.#withSeq(this.#out.told(call));
+  #serialize(call: ObjectCall): unknown {
+    return this.#withSeq(this.#out.serialize(call));
   }
 
   /** The other node first takes over the changes that this node has. */
@@ -107,10 +127,10 @@ export class NodeObjects implements ObjectGate, NodeDoors {
   /** Rejects with NodeAbsent while nothing was sent. Later errors of the connection are those of an object whose process has ended. */
   async #within<Result>(work: Promise<Result>): Promise<Result> {
     try {
-      return await understood(work);
+      return await understood(this.#presence.during(work));
     } catch (error) {
       if (error instanceof ObjectRefusal || !isOfConnection(error)) throw error;
-      throw lost();
+      throw connectionLost();
     }
   }
 }
@@ -118,11 +138,13 @@ export class NodeObjects implements ObjectGate, NodeDoors {
 /** The ways to other nodes. `seq`: the last change that is in effect here. */
 export interface NodeParts {
   calls: ProcessCalls;
-  out: CallsOut;
-  doors: DoorsElsewhere;
+  out: OutgoingCalls;
+  tunnels: RemoteTunnels;
   seq: () => number | undefined;
-  /** Resolves when a change is in effect here, or after some time. */
-  reaches: (seq: number) => Promise<void>;
+  /** Calls of a node that answers nothing for this time end. */
+  silentMs: number;
+  /** Resolves with true when a change is in effect here, or with false after some time. */
+  reaches: (seq: number) => Promise<boolean>;
 }
 
 const isOfConnection = (error: unknown): boolean =>

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { NodeAbsent } from "../../../platform/process-calls/node-transport.ts";
 import { ObjectRefusal } from "../../../sandbox/errors.ts";
-import { overloadedCells } from "../../../sandbox/objects/faults.ts";
+import { connectionLost, overloadedCells } from "../../../sandbox/objects/faults.ts";
 import type { ObjectGrant, ObjectRoute } from "../../../sandbox/protocol.ts";
 import type { RunHooks } from "../../../sandbox/gateway/run-hooks.ts";
+import { isForCallers } from "../../call-failures.ts";
 import type { ObjectCall, ObjectGate } from "../../runtime/object-gate.ts";
 import { NodeObjects, type NodeParts } from "./node-objects.ts";
 import type { FromNode } from "./passed-calls.ts";
@@ -46,9 +47,22 @@ export class OwnedObjects implements ObjectGate {
     return this.#owners.owns(namespace);
   }
 
-  /** Resolves when the changes that a calling node has are in effect here, such as a new database. */
-  async takesOver({ seq }: FromNode): Promise<void> {
-    if (seq !== undefined) await this.#parts.reaches(seq);
+  /** Resolves when the changes that a calling node has are in effect here, such as a new database; with false if that takes too long. */
+  async takesOver({ seq }: FromNode): Promise<boolean> {
+    return seq === undefined || this.#parts.reaches(seq);
+  }
+
+  /**
+   * Does work on a namespace of this node. Any fault of work whose namespace is given to another node meanwhile counts as a
+   * result of that: the files and the processes of its objects are taken away.
+   */
+  async here<Result>(namespace: string, work: () => Promise<Result>): Promise<Result> {
+    if (!this.owns(namespace)) throw overloadedCells();
+    try {
+      return await work();
+    } catch (error) {
+      throw isForCallers(error) || this.owns(namespace) ? error : connectionLost();
+    }
   }
 
   async fetch(call: ObjectCall, exchange: Parameters<ObjectGate["fetch"]>[1]): Promise<void> {
@@ -93,11 +107,13 @@ export class OwnedObjects implements ObjectGate {
     for (;;) {
       const node = await this.#nodeOf(namespace, endMs);
       try {
+        if (node === undefined) return await this.here(namespace, async () => work(node));
         return await work(node);
       } catch (error) {
         const isRefused = error instanceof ObjectRefusal && error.message === overloadedCells().message;
         const isUnread = error instanceof NodeAbsent || (isRefused && mayRepeat());
-        if (node === undefined || !isUnread) throw error;
+        const isHere = node === undefined && this.owns(namespace);
+        if (isHere || !isUnread) throw error;
         if (performance.now() > endMs) throw overloadedCells();
         await new Promise((resolve) => setTimeout(resolve, againMs));
       }

@@ -5,14 +5,22 @@ import { ConfigError } from "../../../platform/config/config.ts";
 import type { Config } from "../../../platform/config/settings.ts";
 import type { OpenObjectLog, SharedLog } from "../../../platform/object-log/open-object-log.ts";
 import { KnownShards } from "../../../platform/object-shards/known-shards.ts";
-import { leaseTimes, ShardLease, type LeaseClock } from "../../../platform/object-shards/lease.ts";
+import {
+  leaseTimes,
+  ShardLease,
+  type LeaseClock,
+  type ShardRight,
+} from "../../../platform/object-shards/lease.ts";
 import { StoredLeases } from "../../../platform/object-shards/lease-store.ts";
 import { ObjectsOfShards, type ObjectsHere } from "../../../platform/object-shards/objects-of-shards.ts";
+import { ShardGiven } from "../../../platform/object-shards/restore-object.ts";
 import { knownShardsFile } from "../../../platform/storage/live-files/object-files.ts";
 import type { ProcessCalls } from "../../../platform/process-calls/calls.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
+import { overloadedCells } from "../../../sandbox/objects/faults.ts";
 import type { CellOwnership } from "../../../sandbox/objects/object-cells-options.ts";
 import type { ActingObject } from "../../../sandbox/objects/standing.ts";
+import { shippedWork } from "./shipped-work.ts";
 
 const clock: LeaseClock = {
   now: () => performance.now(),
@@ -46,7 +54,7 @@ export class ObjectSharing implements CellOwnership {
     const hasObjects = existsSync(objects) && readdirSync(objects).length > 0;
     if (hasObjects && !existsSync(join(parts.folder, knownShardsFile)))
       throw new ConfigError(
-        `Expected no objects in ${objects}: they are not in the log that nodes share, so other nodes would not see them. They are from a backup or from an installation on SQLite: move them away, or run that installation on SQLite`,
+        `Expected no objects in ${objects}: they are not in the log that nodes share, so other nodes would not see them. They are from a backup or from an installation on SQLite: restore the backup with --object-log and --backup-folder, or move them away`,
       );
   }
 
@@ -77,12 +85,12 @@ export class ObjectSharing implements CellOwnership {
 
   /** Prepares to take shards. */
   begin(log: OpenObjectLog, here: ObjectsHere): void {
-    const { config, storage, node, calls, folder, logger } = this.#parts;
+    const { storage, node, calls, folder, logger } = this.#parts;
     const known = new KnownShards(join(folder, knownShardsFile));
     const shards = new ObjectsOfShards(log, here, known, logger);
     this.#shards = shards;
     this.#log = log;
-    const times = leaseTimes(config.objectLeaseSeconds * 1000);
+    const times = leaseTimes(this.leaseMs);
     const store = new StoredLeases(storage.read, node, calls.path);
     const failed = (error: unknown): void =>
       logger.warn({ err: error }, "the lease on shards of objects could not be renewed or used");
@@ -95,6 +103,11 @@ export class ObjectSharing implements CellOwnership {
     return this.#lease;
   }
 
+  /** The time of a lease. */
+  get leaseMs(): number {
+    return this.#parts.config.objectLeaseSeconds * 1000;
+  }
+
   get lease(): number | undefined {
     return this.#lease?.current;
   }
@@ -103,8 +116,15 @@ export class ObjectSharing implements CellOwnership {
     return this.#lease?.owns(namespace) === true;
   }
 
+  readonly rightTo = (namespace: string): ShardRight | undefined => this.#lease?.rightTo(namespace);
+
   async restore(object: ActingObject): Promise<void> {
-    if (this.owns(object.namespace)) await this.#shards!.restore(object);
+    if (!this.owns(object.namespace)) throw overloadedCells();
+    try {
+      await this.#shards!.restore(object);
+    } catch (error) {
+      throw error instanceof ShardGiven ? overloadedCells() : error;
+    }
   }
 
   async restorePage(
@@ -115,7 +135,13 @@ export class ObjectSharing implements CellOwnership {
     const ids = [...new Set(names)].filter((id) => id > cursor).sort();
     const page = ids.slice(0, limit);
     for (const id of page) await this.restore({ namespace, id });
+    if (!this.owns(namespace)) throw overloadedCells(); // the catalog may lack its last objects
     return ids.length > page.length ? page.at(-1) : undefined;
+  }
+
+  async shipped<T>(namespace: string, work: () => Promise<T>): Promise<T> {
+    const { logger } = this.#parts;
+    return shippedWork(namespace, work, { lease: this.owners, log: this.#log!.log, logger });
   }
 
   start(): { giveBack: () => Promise<void>; stop: () => Promise<void> } {

@@ -48,7 +48,9 @@ async function read(file: string, question: Question): Promise<QueryResult> {
 /** A text that differs after each write to a database that no process has open; undefined if a process has it open. */
 function closedState(file: string): string | undefined {
   if (existsSync(`${file}-wal`)) return undefined;
-  const { ino, size, mtimeNs } = statSync(file, { bigint: true });
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+  if (found === undefined) return undefined; // deleted meanwhile
+  const { ino, size, mtimeNs } = found;
   return `${ino} ${size} ${mtimeNs}`;
 }
 

@@ -18,7 +18,7 @@ import {
 import type { Alarms } from "../alarms/alarms.ts";
 import type { ObjectCells } from "../../../sandbox/objects/object-cells.ts";
 import { Pauses } from "../../../sandbox/objects/pauses.ts";
-import { keyOf, type ActingObject } from "../../../sandbox/objects/standing.ts";
+import { objectKeyOf, type ActingObject } from "../../../sandbox/objects/standing.ts";
 import type { BookmarkOrder } from "../../../sandbox/protocol.ts";
 import { Refusal } from "../../../sandbox/errors.ts";
 import { clock } from "../../../platform/timers/clock.ts";
@@ -128,7 +128,7 @@ export class ObjectRecovery {
     await ready();
     await log.flush(namespace, id);
     return this.#cells.pause(object, async () =>
-      this.#restoring.during(keyOf(object), async () => {
+      this.#restoring.during(objectKeyOf(object), async () => {
         await log.flush(namespace, id);
         const before = this.bookmark(object);
         await this.#replace(object, at, "all");
@@ -149,7 +149,7 @@ export class ObjectRecovery {
    */
   async restoreBeforeStart(object: ActingObject): Promise<void> {
     const { log, ready } = this.#needed();
-    await this.#restoring.during(keyOf(object), async () => {
+    await this.#restoring.during(objectKeyOf(object), async () => {
       const target = this.#awaited.targetOf(object);
       if (target === undefined) return;
       await ready();

@@ -1,22 +1,13 @@
 import { expect, it, onTestFinished } from "vitest";
+import { addObjectNamespaces } from "../../../../test/helpers/object-namespaces.ts";
 import { stampAt } from "../../../platform/object-log/stamps.ts";
 import { openStorage } from "../../../platform/storage/storage.ts";
-import { newId } from "../../../platform/util/ids.ts";
-import { put } from "../store.ts";
 import { AwaitedRestores } from "./restore-store.ts";
 
 it("a restore that took place on another node is not awaited when its namespace comes back", async () => {
   const storage = await openStorage("sqlite::memory:");
   onTestFinished(() => storage.close());
-  const accountId = newId();
-  await storage.write(async (trx) => {
-    await trx
-      .insertInto("accounts")
-      .values({ id: accountId, name: "A", type: "standard", settings: "{}", has_billing: 0, created_on: 0 })
-      .execute();
-    for (const id of ["moved", "kept"])
-      await put(trx, { id, accountId, scriptId: null, className: id, isSqlite: true, createdOn: 0 });
-  });
+  await addObjectNamespaces(storage, ["moved", "kept"]);
   const [first, second] = [new AwaitedRestores(storage), new AwaitedRestores(storage)];
   const [moved, kept] = ["moved", "kept"].map((namespace) => ({ namespace, id: "1" }));
   const [target, undo] = [stampAt(1), stampAt(2)];

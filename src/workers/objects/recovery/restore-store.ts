@@ -1,6 +1,6 @@
 import type { Stamp } from "../../../platform/object-log/stamps.ts";
 import type { Storage, Write } from "../../../platform/storage/storage.ts";
-import { keyOf, type ActingObject } from "../../../sandbox/objects/standing.ts";
+import { objectKeyOf, type ActingObject } from "../../../sandbox/objects/standing.ts";
 
 /** Restores of one object that bookmarks can still undo. */
 const undoneMax = 100;
@@ -27,12 +27,12 @@ export class AwaitedRestores {
       .where("is_done", "=", 0)
       .execute();
     for (const { namespace_id: namespace, object_id: id, target } of rows)
-      if (isIn(namespace)) this.#awaited.set(keyOf({ namespace, id }), { namespace, target });
+      if (isIn(namespace)) this.#awaited.set(objectKeyOf({ namespace, id }), { namespace, target });
   }
 
   /** The moment to which an object is restored before it starts; undefined if it keeps its data. */
   targetOf(object: ActingObject): Stamp | undefined {
-    return this.#awaited.get(keyOf(object))?.target;
+    return this.#awaited.get(objectKeyOf(object))?.target;
   }
 
   /** Replaces the restore that an object awaits. `undo` is the moment of this call. */
@@ -64,7 +64,7 @@ export class AwaitedRestores {
         })
         .execute();
     });
-    this.#awaited.set(keyOf(object), { namespace: object.namespace, target });
+    this.#awaited.set(objectKeyOf(object), { namespace: object.namespace, target });
   }
 
   /** Records the start of a restore. `before` is the last moment of the replaced data; an earlier attempt's is kept. */
@@ -90,14 +90,14 @@ export class AwaitedRestores {
         .where("object_id", "=", object.id)
         .execute(),
     );
-    this.#awaited.delete(keyOf(object));
+    this.#awaited.delete(objectKeyOf(object));
   }
 
   /** Drops the awaited restore: the object keeps its data. */
   async cancel(object: ActingObject): Promise<void> {
-    if (!this.#awaited.has(keyOf(object))) return;
+    if (!this.#awaited.has(objectKeyOf(object))) return;
     await this.#storage.write((trx) => removeAwaited(trx, object));
-    this.#awaited.delete(keyOf(object));
+    this.#awaited.delete(objectKeyOf(object));
   }
 
   /** Forgets all restores of an object. */
@@ -109,7 +109,7 @@ export class AwaitedRestores {
         .where("object_id", "=", object.id)
         .execute(),
     );
-    this.#awaited.delete(keyOf(object));
+    this.#awaited.delete(objectKeyOf(object));
   }
 
   /** The last moment before the restore that was requested at `undo`; undefined if it has not taken place. */

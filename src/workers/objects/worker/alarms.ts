@@ -1,4 +1,4 @@
-import { forRun, tellAlarm, tellThrown } from "../../../sandbox/worker/run.ts";
+import { forRun, sendAlarm, reportThrown } from "../../../sandbox/worker/run.ts";
 import type { AlarmCall, AlarmNotice, AlarmOutcome, ObjectAddress } from "../../../sandbox/protocol.ts";
 
 // Saved before the script's code runs, because a script may replace them.
@@ -32,14 +32,14 @@ interface Kv {
 }
 type Listing = { list(options?: object): unknown };
 type Transaction = (closure: (transaction: object) => unknown) => Promise<unknown>;
-interface Waiting {
+interface WaitContext {
   waitUntil(promise: Promise<unknown>): void;
 }
 
 /** The alarm of one instance. workerd supports none in facets. The gateway receives each change, and calls `fire`. */
 export class Alarm {
   readonly #object: ObjectAddress;
-  readonly #ctx: Waiting;
+  readonly #ctx: WaitContext;
   readonly #kv: Kv;
   readonly #hasHandler: boolean;
   readonly #instance = floor(random() * 2 ** 48);
@@ -52,9 +52,9 @@ export class Alarm {
   #isChanged = false;
   /** Calls of `fire` in progress: the gateway waits for their outcome, which has the alarm that is stored then. */
   #firing = 0;
-  #telling: Promise<void> | undefined;
+  #sending: Promise<void> | undefined;
 
-  constructor(ctx: Waiting, kv: Kv, object: ObjectAddress, hasHandler: boolean) {
+  constructor(ctx: WaitContext, kv: Kv, object: ObjectAddress, hasHandler: boolean) {
     this.#ctx = ctx;
     this.#kv = kv;
     this.#object = object;
@@ -62,8 +62,8 @@ export class Alarm {
   }
 
   /** Pending until the gateway has the last change. Answers must wait for it, so that they promise nothing unstored. */
-  get telling(): Promise<void> | undefined {
-    return this.#telling;
+  get sending(): Promise<void> | undefined {
+    return this.#sending;
   }
 
   /** Adds the methods of alarms to `ctx.storage` or to a transaction. */
@@ -84,7 +84,7 @@ export class Alarm {
       });
     } finally {
       this.#open--;
-      this.#tell();
+      this.#send();
     }
   }
 
@@ -104,7 +104,7 @@ export class Alarm {
       return await this.#fire(call, handler);
     } finally {
       this.#firing--;
-      this.#tell();
+      this.#send();
     }
   }
 
@@ -125,7 +125,7 @@ export class Alarm {
       await handler({ retryCount, isRetry: retryCount > 0, scheduledTime });
     } catch (error) {
       hasFailed = true;
-      await tellThrown(error);
+      await reportThrown(error);
     }
     this.#running = undefined;
     const isSame = this.#stored()?.[1] === mark;
@@ -183,28 +183,28 @@ export class Alarm {
 
   #change(): void {
     this.#isChanged = true;
-    this.#tell();
+    this.#send();
   }
 
-  #tell(): void {
-    const isLater = this.#telling !== undefined || this.#open > 0 || this.#firing > 0;
+  #send(): void {
+    const isLater = this.#sending !== undefined || this.#open > 0 || this.#firing > 0;
     if (!this.#isChanged || isLater) return;
-    const telling = this.#tellAll();
-    this.#telling = telling;
-    this.#ctx.waitUntil(telling);
+    const sending = this.#sendAll();
+    this.#sending = sending;
+    this.#ctx.waitUntil(sending);
   }
 
   /** Sends the gateway the stored alarm. workerd delays the request until earlier writes are on disk. */
-  async #tellAll(): Promise<void> {
+  async #sendAll(): Promise<void> {
     try {
       // Waits for the end of a synchronous transaction, which may be rolled back.
       await ready;
       while (this.#isChanged && this.#open === 0) {
         this.#isChanged = false;
-        await forRun(`${this.#object.standing}.a${++this.#turns}`, async () => tellAlarm(this.#notice()));
+        await forRun(`${this.#object.standing}.a${++this.#turns}`, async () => sendAlarm(this.#notice()));
       }
     } finally {
-      this.#telling = undefined;
+      this.#sending = undefined;
     }
   }
 }

@@ -1,5 +1,6 @@
 import { DurableObject, RpcTarget } from "cloudflare:workers";
-import { forRun, metadataOf, noteNearObjects, tellThrown } from "../../../sandbox/worker/run.ts";
+import { collectEnded } from "../../../sandbox/worker/collect-early.ts";
+import { forRun, metadataOf, noteNearObjects, reportThrown } from "../../../sandbox/worker/run.ts";
 import type { AlarmCall, AlarmOutcome } from "../../../sandbox/protocol.ts";
 import type { InstanceProps } from "../../../sandbox/worker/object-host.ts";
 import { perhapsTraced, tracedInObject } from "../../tail/worker/console.ts";
@@ -131,6 +132,7 @@ function classOf(exported: unknown): ObjectClass {
 /** Constructs an instance within a run of its own: an object that wakes has no request. */
 function begin(Base: ObjectClass, given: [ctx: Context, env: object], made: NewableFunction): object {
   noteNearObjects();
+  collectEnded();
   const [ctx] = given;
   const { object, facet, script } = ctx.props;
   const { alarm } = Base.prototype as Record<string, unknown>;
@@ -168,11 +170,11 @@ function wrapHandlers(
         const response = await (isTraced === true
           ? forRun(run, () => tracedInObject(waitUntilOf(this), call, false))
           : forRun(run, call));
-        const telling = alarmOf(this)?.telling;
-        if (telling !== undefined) await telling;
+        const sending = alarmOf(this)?.sending;
+        if (sending !== undefined) await sending;
         return response;
       } catch (error) {
-        await forRun(run, async () => tellThrown(error));
+        await forRun(run, async () => reportThrown(error));
         throw error;
       }
     });
@@ -190,13 +192,13 @@ function wrapHandlers(
 /** Holds a result back until the gateway knows the object's alarm. */
 function afterAlarm(alarm: Alarm | undefined, result: unknown): unknown {
   if (alarm === undefined) return result;
-  const isReady = alarm.telling === undefined && !(result instanceof NativePromise);
+  const isReady = alarm.sending === undefined && !(result instanceof NativePromise);
   return isReady ? result : afterResult(alarm, result);
 }
 
 async function afterResult(alarm: Alarm, result: unknown): Promise<unknown> {
   const value: unknown = await result;
-  if (alarm.telling !== undefined) await alarm.telling;
+  if (alarm.sending !== undefined) await alarm.sending;
   return value;
 }
 

@@ -60,7 +60,7 @@ const answerTo = async (order: object, body = ""): Promise<IncomingMessage> => {
   const [answer] = (await once(send(order, body), "response")) as [IncomingMessage];
   return answer.on("error", () => {});
 };
-const told = async (order: object): Promise<string> => {
+const replyTo = async (order: object): Promise<string> => {
   let text = "";
   for await (const chunk of await answerTo(order)) text += String(chunk);
   return text;
@@ -107,7 +107,7 @@ describe("sockets of a run", () => {
     const writing = send({ do: "write", id });
     writing.write("first");
     await once(other, "data");
-    expect(await told({ do: "write", id })).toBe("The socket is being written to.");
+    expect(await replyTo({ do: "write", id })).toBe("The socket is being written to.");
     answer.destroy();
     await closed(other);
   });
@@ -115,18 +115,18 @@ describe("sockets of a run", () => {
   it("speak TLS only if they were opened for it, and take orders only while they are open", async () => {
     const { id, other, answer } = await open();
     answer.resume();
-    expect(await told({ do: "tls", id, servername: "x" })).toBe(
+    expect(await replyTo({ do: "tls", id, servername: "x" })).toBe(
       "The socket was not opened with secureTransport starttls.",
     );
-    expect(await told({ do: "close", id })).toBe("");
+    expect(await replyTo({ do: "close", id })).toBe("");
     await closed(other);
-    await expect.poll(async () => told({ do: "end", id })).toBe("The socket is closed.");
-    expect(await told({ do: "end", id: "99" })).toBe("The socket is closed.");
+    await expect.poll(async () => replyTo({ do: "end", id })).toBe("The socket is closed.");
+    expect(await replyTo({ do: "end", id: "99" })).toBe("The socket is closed.");
   });
 
   it("are closed when TLS fails", async () => {
     const { id, other } = await open("starttls");
-    expect(await told({ do: "tls", id, servername: "x" })).toBe(
+    expect(await replyTo({ do: "tls", id, servername: "x" })).toBe(
       "proxy request failed, cannot connect to the specified address: the TLS handshake failed",
     );
     await closed(other);
@@ -139,7 +139,7 @@ describe("sockets of a run", () => {
     expect((await answerTo({ do: "write", id }, "12345")).statusCode).toBe(204);
     await echoed;
     expect(outbound.counts.open).toBe(before.open + 1);
-    await told({ do: "close", id });
+    await replyTo({ do: "close", id });
     await closed(other);
     await expect
       .poll(() => outbound.counts)

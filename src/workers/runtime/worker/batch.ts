@@ -98,7 +98,7 @@ function decode(contentType: WireMessage["contentType"], body: string): unknown 
 
 const bytesOf = (base64: string): Uint8Array => Uint8Array.from(atob(base64), (each) => each.charCodeAt(0));
 
-type Node = [kind: string, ...parts: unknown[]];
+type TaggedValue = [kind: string, ...parts: unknown[]];
 const views = {
   DataView,
   Int8Array,
@@ -117,15 +117,15 @@ const errors = { Error, EvalError, RangeError, ReferenceError, SyntaxError, Type
 
 /** Decodes values that products/queues/worker/binding.ts encoded. */
 function decodeStructured(text: string): unknown {
-  const nodes = JSON.parse(text) as Node[];
+  const nodes = JSON.parse(text) as TaggedValue[];
   const made = new Map<number, unknown>();
-  const at = (place: unknown): unknown => {
-    const index = place as number;
+  const at = (reference: unknown): unknown => {
+    const index = reference as number;
     if (!made.has(index)) make(index, nodes[index]!);
     return made.get(index);
   };
   // Containers are created before their contents, because contents may refer back to them.
-  function make(index: number, [kind, ...parts]: Node): void {
+  function make(index: number, [kind, ...parts]: TaggedValue): void {
     const keep = <T>(value: T): T => {
       made.set(index, value);
       return value;
@@ -175,7 +175,7 @@ function decodeStructured(text: string): unknown {
   return at(0);
 }
 
-function plain(kind: string, parts: readonly unknown[], at: (place: unknown) => unknown): unknown {
+function plain(kind: string, parts: readonly unknown[], at: (reference: unknown) => unknown): unknown {
   const [first, second] = parts as [string, string];
   switch (kind) {
     case "undefined":

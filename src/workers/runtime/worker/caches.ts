@@ -3,7 +3,7 @@
  * and reads its arguments, and delete() returns false. Programs such as SvelteKit's adapter look into a cache before
  * every answer.
  */
-let isSaid = false;
+let hasWarned = false;
 
 /** Throws a TypeError if the value is neither a request nor a URL. */
 const check = (request: RequestInfo): Request => new Request(request);
@@ -20,8 +20,8 @@ const methods = {
     if (response.headers.get("vary")?.includes("*") === true)
       throw new TypeError('Cannot cache a response with "Vary: *".');
     if (response.bodyUsed) throw new TypeError("Cannot cache a response whose body has been read.");
-    if (!isSaid) console.warn("Caches of scripts are not supported here: put() stores no response.");
-    isSaid = true;
+    if (!hasWarned) console.warn("Caches of scripts are not supported here: put() stores no response.");
+    hasWarned = true;
     await response.body?.pipeTo(new WritableStream());
   },
   async delete(request: RequestInfo): Promise<boolean> {

@@ -1,5 +1,13 @@
 import { WorkerEntrypoint, withEnv } from "cloudflare:workers";
-import { forRun, passOn, metadataOf, tellThrown } from "../../../sandbox/worker/run.ts";
+import { noteWork } from "../../../sandbox/worker/concurrency.ts";
+import {
+  currentRun,
+  forRun,
+  noteNearObjects,
+  passOn,
+  metadataOf,
+  reportThrown,
+} from "../../../sandbox/worker/run.ts";
 import type { RunMetadata } from "../../../sandbox/protocol.ts";
 import { traced, type Waiting } from "../../tail/worker/console.ts";
 import { carry } from "./carry.ts";
@@ -8,6 +16,7 @@ import "./globals.ts";
 
 // Saved before the script's code runs, because a script may replace them.
 const { defineProperties, freeze } = Object;
+const { apply } = Reflect;
 
 type Env = Record<string, unknown>;
 type Method = (...args: unknown[]) => unknown;
@@ -26,6 +35,7 @@ export function entryOf(main: unknown): EntrypointClass | EntrypointObject {
   const entry: EntrypointObject = {
     fetch(request, env, ctx) {
       const metadata = metadataOf(request);
+      if (metadata.calls !== undefined) noteNearObjects();
       return forRun(metadata.selvedgeRun, () =>
         handle(handlers, metadata, request, env, new HandlerContext(ctx)),
       );
@@ -51,6 +61,7 @@ function classOf(exported: unknown): EntrypointClass {
       const { ctx, env } = this;
       const metadata = metadataOf(request);
       this.#run = metadata.selvedgeRun;
+      if (metadata.calls !== undefined) noteNearObjects();
       const own = Base.prototype as unknown as Handlers;
       const handlers = Object.fromEntries(
         handlerNames.flatMap((name) => {
@@ -109,6 +120,7 @@ class HandlerContext {
 
   waitUntil(promise: Promise<unknown>): void {
     this.#native.waitUntil(promise);
+    noteWork(currentRun(), promise);
   }
 
   passThroughOnException(): void {
@@ -119,7 +131,16 @@ class HandlerContext {
 /** Returns the run that a class is created for, and hides it from the class in the native context. */
 export function takeRun(ctx: object): string {
   const { run } = (ctx as Context).props;
+  const { waitUntil } = ctx as Context;
   defineProperties(ctx, {
+    waitUntil: {
+      value: (promise: Promise<unknown>) => {
+        apply(waitUntil, ctx, [promise]);
+        noteWork(currentRun(), promise);
+      },
+      writable: true,
+      configurable: true,
+    },
     props: { value: {}, writable: true, configurable: true },
     // These would show the wrapper's entrypoints.
     exports: { value: undefined, writable: true, configurable: true },
@@ -146,7 +167,7 @@ async function handle(
   try {
     return await handleWithMetadata(handlers, metadata, request, env, ctx);
   } catch (error) {
-    await tellThrown(error);
+    await reportThrown(error);
     throw error;
   }
 }

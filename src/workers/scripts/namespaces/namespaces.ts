@@ -39,7 +39,7 @@ export class DispatchNamespaces {
     this.#scripts = scripts;
     this.#reads = new FreshReads(
       () => store.loadAll(storage.read),
-      (all) => this.#place(all),
+      (all) => this.#replaceAll(all),
     );
     storage.onChange(async (changes) => {
       if (changes.some(({ kind }) => kind === "dispatch_namespace" || kind === "account")) await this.start();
@@ -50,7 +50,7 @@ export class DispatchNamespaces {
     await this.#reads.load();
   }
 
-  #place(all: readonly DispatchNamespace[]): void {
+  #replaceAll(all: readonly DispatchNamespace[]): void {
     const byAccount = new Map<string, Map<string, DispatchNamespace>>();
     const gone = new Set(
       [...this.#byAccount.values()].flatMap((each) => [...each.values()].map(({ id }) => id)),

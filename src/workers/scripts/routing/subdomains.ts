@@ -88,10 +88,7 @@ export class Subdomains {
 
 /** Candidates for a subdomain: the account's name as a label, then with a part of its id, then the id. */
 function candidates({ id, name }: Account): string[] {
-  const label = name
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, "-")
-    .slice(0, 50)
-    .replaceAll(/^-+|-+$/g, "");
+  const spelled = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
+  const label = spelled.slice(0, 50).replaceAll(/^-+|(?<!-)-+$/g, "");
   return [...(label === "" ? [] : [label, `${label}-${id.slice(0, 6)}`]), `account-${id}`];
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import { ApiError } from "../../../control/api/errors.ts";
+import { expected } from "../../../control/api/if-match.ts";
 import type { MultipartLimits } from "../../../control/api/multipart.ts";
 import { operationsFor, type Operation } from "../../../control/api/operation.ts";
 import { scriptErrorCodes } from "../api-errors.ts";
@@ -111,6 +112,7 @@ export function codeOperations(collection: ScriptCollection): Operation<ScriptSe
     }),
     operation({
       id: `${collection.id}_content_put`,
+      takesIfMatch: true,
       method: "PUT",
       path: `${path}/content`,
       summary: `Replace the code of a ${collection.noun}, and keep its settings`,
@@ -122,12 +124,18 @@ export function codeOperations(collection: ScriptCollection): Operation<ScriptSe
         const form = await readForm(call, readUploadForm);
         scriptOf(collection, call);
         const code = await readContent(form, call.incoming.headers, call.messages);
+        const check = expected(call.incoming);
         const { script, version } = await call.services.versions.revise(
           collection.owner(call),
           nameOf(call),
           authorOf(call),
-          () => ({ code }),
+          (live) => {
+            check(live.content.etag);
+            return { code };
+          },
+          "live",
         );
+        call.etag = version.content.etag;
         return scriptResource(script, version);
       },
     }),

@@ -22,11 +22,14 @@ export interface InspectedCode {
 }
 
 /** Throws if the code cannot run; otherwise returns its properties. */
-export async function inspected({ mainModule, modules, sourceMaps }: ScriptCode): Promise<InspectedCode> {
+export async function inspected(
+  account: string,
+  { mainModule, modules, sourceMaps }: ScriptCode,
+): Promise<InspectedCode> {
   const inspection =
     mainModule === ""
       ? { handlers: [], namedHandlers: [], exportNames: [] }
-      : await inspectCode(modules, mainModule);
+      : await inspectCode(account, modules, mainModule);
   if ("fault" in inspection) throw scriptErrors.invalid(inspection.fault);
   const { handlers, namedHandlers, exportNames } = inspection;
   return {

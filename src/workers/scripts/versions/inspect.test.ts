@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { inspect } from "./inspect.ts";
+import { inspectCode } from "./inspection.ts";
 import type { Module } from "../runtime-script.ts";
 
 const js = (name: string, content: string): Module => ({ name, kind: "js", content });
@@ -62,6 +63,41 @@ describe("the handlers and exports of a script's source", () => {
       'import "node:buffer"; import "cloudflare:workers"; import "fs"; import x from "./data.txt"; export default { fetch() {} }';
     expect(await look(code, { name: "data.txt", kind: "text", content: "" })).toMatchObject({
       handlers: ["fetch"],
+    });
+  });
+});
+
+describe("code whose parsing has no end in sight", () => {
+  const fetches = "export default { fetch() {} };";
+  /** Its parser compares each name with all others. */
+  const slow = fetches + Array.from({ length: 400_000 }, (_, i) => `let a${i};`).join("");
+  const long = `${fetches}${" ".repeat(20_000)}`;
+  const parse = async (account: string, code: string, seconds: number, heapMebibytes = 512) =>
+    inspectCode(account, [js("main.js", code)], "main.js", { seconds, heapMebibytes });
+
+  it("is refused after a time, and holds up only uploads of its account", async () => {
+    const ended: string[] = [];
+    const faults = [0, 1].map(async (i) => {
+      const inspection = await parse("slow", slow, 1);
+      ended.push(`slow ${i}`);
+      return inspection;
+    });
+    expect(await parse("other", long, 30)).toMatchObject({ handlers: ["fetch"] });
+    expect(ended).not.toContain("slow 1");
+    const fault = "Uncaught Error: The code takes longer than 1 s to parse";
+    expect(await Promise.all(faults)).toEqual([{ fault }, { fault }]);
+    expect(await parse("slow", long, 30)).toMatchObject({ handlers: ["fetch"] });
+  });
+
+  it("is an error of the platform when the thread ends without a result", async () => {
+    process.once("worker", (thread) => void thread.terminate());
+    await expect(parse("ended", long, 600)).rejects.toThrow("ended without a result");
+    expect(await parse("ended", long, 30)).toMatchObject({ handlers: ["fetch"] });
+  });
+
+  it("is refused when it needs too much memory", async () => {
+    expect(await parse("large", fetches + "a;".repeat(1_500_000), 30, 32)).toEqual({
+      fault: "Uncaught RangeError: The code needs more than 32 MiB to be parsed",
     });
   });
 });

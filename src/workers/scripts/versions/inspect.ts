@@ -2,7 +2,7 @@ import { isBuiltin } from "node:module";
 import type * as acorn from "acorn";
 import type { Module, NamedHandler } from "../runtime-script.ts";
 
-/** Facts from the source of a script, or the reason why it cannot run. */
+/** Findings in the source of a script, or the reason why it cannot run. */
 export type Inspection =
   | { fault: string }
   | {
@@ -14,7 +14,7 @@ export type Inspection =
     };
 
 type Parse = (typeof acorn)["parse"];
-type Node = acorn.AnyNode;
+type SyntaxNode = acorn.AnyNode;
 interface Parsed {
   name: string;
   /** Empty for CommonJS. */
@@ -88,7 +88,7 @@ function tryParse(parse: Parse, { name, kind, content }: Module): acorn.Program 
 const plainName = (name: string): string => name.replace(/^(\.?\/)+/, "");
 
 /** The first import specifier of a statement that matches no module. */
-function missingImport(node: Node, importer: string, names: ReadonlySet<string>): string | undefined {
+function missingImport(node: SyntaxNode, importer: string, names: ReadonlySet<string>): string | undefined {
   if (
     node.type !== "ImportDeclaration" &&
     node.type !== "ExportAllDeclaration" &&
@@ -209,7 +209,7 @@ class Exports {
     return { kind: "unknown" };
   }
 
-  #shape(module: Parsed, node: Node, hops: number): Shape {
+  #shape(module: Parsed, node: SyntaxNode, hops: number): Shape {
     switch (node.type) {
       case "ObjectExpression":
         return objectShape(node);

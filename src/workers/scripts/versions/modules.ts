@@ -192,9 +192,9 @@ async function checkWasm(name: string, bytes: Uint8Array): Promise<void> {
     await wasm.compile(bytes);
   } catch (error) {
     const offset = /@\+(\d+)/.exec(String(error))?.[1];
-    const place = offset === undefined ? "" : ` at byte ${offset}`;
+    const position = offset === undefined ? "" : ` at byte ${offset}`;
     throw scriptErrors.invalid(
-      `Expected WebAssembly in the module "${name}" but it does not compile${place}`,
+      `Expected WebAssembly in the module "${name}" but it does not compile${position}`,
     );
   }
 }

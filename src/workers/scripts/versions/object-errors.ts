@@ -40,6 +40,7 @@ export const objectErrors = defineErrors("objects", {
       reasons: [reason],
     };
   },
+  unreachable: (message: string) => ({ message: `${message} Try again in 1 second`, retryAfterSeconds: 1 }),
   namespaceNotFound: (id: string) => `The account has no namespace of Durable Objects "${id}"`,
   objectNotFound: (id: string) => `The namespace has no Durable Object "${id}" with stored data`,
   query: (message: string) => ({ message, pointer: "/body/sql" }),

@@ -28,8 +28,8 @@ import { clock } from "../../../platform/timers/clock.ts";
 /** The public API's default for uploads: the runtime behaves as on that day. */
 export const defaultCompatibilityDate = "2021-11-02";
 /**
- * Number of versions kept beside the live ones: for rollbacks of accounts' scripts, and for runs of
- * customers' scripts.
+ * Number of the newest versions that are kept: for rollbacks of accounts' scripts, and for runs of customers' scripts.
+ * Older versions are kept while they are live.
  */
 const versionsKept = { account: 100, namespace: 2 };
 
@@ -45,7 +45,7 @@ const withSettings = (
 });
 
 /** Whether the code must be started again, because the code or the behaviour of its runtime has changed. */
-const startsAgain = ({ code, compatibilityDate, compatibilityFlags }: Revision): boolean =>
+const needsNewStart = ({ code, compatibilityDate, compatibilityFlags }: Revision): boolean =>
   code !== undefined || compatibilityDate !== undefined || compatibilityFlags !== undefined;
 
 interface AddedVersion {
@@ -160,7 +160,7 @@ export class Versions {
     author: Author,
     options: { deploy: boolean },
   ): Promise<AddedVersion> {
-    const code = await inspected(upload.code);
+    const code = await inspected(owner.accountId, upload.code);
     await this.#checkBindings(owner, name, upload, code.exportNames);
     const assets = await this.#assets(owner, name, upload.assets);
     const compatibility = {
@@ -208,18 +208,22 @@ export class Versions {
 
   /**
    * Creates a version from the latest one, with changed settings. With deployment, the latest version must be
-   * live: otherwise changing a setting would deploy code that no caller has deployed.
+   * live: otherwise changing a setting would deploy code that no caller has deployed. New code replaces that of the
+   * live version (`of`), which after a rollback is not the latest.
    */
   async revise(
     owner: ScriptOwner,
     name: string,
     author: Author,
-    input: (latest: ScriptVersion) => Revision,
+    input: (base: ScriptVersion) => Revision,
+    of: "latest" | "live" = "latest",
   ): Promise<{ script: Script; version: ScriptVersion }> {
     for (;;) {
-      const latest = await this.latest(this.#scripts.get(owner, name));
-      const revised = await this.#revise(owner, name, author, latest, input(latest));
-      // A concurrent request created a version, so try again from that one.
+      const script = this.#scripts.get(owner, name);
+      const isOfLive = of === "live" && script.live.length > 0;
+      const base = isOfLive ? await this.current(script) : await this.latest(script);
+      const revised = await this.#revise(owner, name, author, base, { ...input(base), of });
+      // A concurrent request created or deployed a version, so try again from that one.
       if (revised !== undefined) return revised;
     }
   }
@@ -228,12 +232,12 @@ export class Versions {
     owner: ScriptOwner,
     name: string,
     author: Author,
-    latest: ScriptVersion,
-    change: Revision,
+    base: ScriptVersion,
+    change: Revision & { of: "latest" | "live" },
   ): Promise<{ script: Script; version: ScriptVersion } | undefined> {
-    const { content } = latest;
+    const { content } = base;
     const { deploy: isDeployed = true } = change;
-    const code = change.code === undefined ? undefined : await inspected(change.code);
+    const code = change.code === undefined ? undefined : await inspected(owner.accountId, change.code);
     const classNames =
       code === undefined ? new Set(content.namedHandlers.map((each) => each.name)) : code.exportNames;
     await this.#checkBindings(owner, name, change, classNames, content.assets);
@@ -243,21 +247,22 @@ export class Versions {
       compatibilityFlags: change.compatibilityFlags ?? content.compatibilityFlags,
     };
     let { startupTimeMs } = content;
-    if (startsAgain(change)) {
-      const runs = code ?? { modules: await this.codeOf(latest), inspected: content };
+    if (needsNewStart(change)) {
+      const runs = code ?? { modules: await this.codeOf(base), inspected: content };
       const bindings =
         change.bindings ?? content.bindings.map(({ name }) => ({ type: "inherit" as const, name }));
-      startupTimeMs = await this.#start(owner, name, runs, compatibility, { ...change, bindings });
+      startupTimeMs = await this.#start(owner, name, runs, compatibility, { ...change, bindings }, base);
     }
     return this.#scripts.change(owner, name, async (trx, current, save, changed) => {
-      const base = current && (await store.latest(trx, current.id));
-      if (current === undefined || base?.id !== latest.id) return undefined;
+      const latest = current && (await store.latest(trx, current.id));
+      const baseNow = (change.of === "live" ? current?.live[0]?.versionId : undefined) ?? latest?.id;
+      if (current === undefined || latest === undefined || baseNow !== base.id) return undefined;
       if (isDeployed && (current.live.length !== 1 || current.live[0]!.versionId !== base.id))
         throw scriptErrors.latestNotDeployed();
       const bindings =
         change.bindings === undefined ? content.bindings : await this.#stored(trx, current.id, base, change);
       const exportNames = code?.exportNames;
-      const transfers = content.objectTransfers ?? {};
+      const transfers = latest.content.objectTransfers ?? {};
       const classes = { migrations: undefined, exports: undefined, transfers, exportNames };
       const objects = { trx, changed, owner, script: current, bindings, ...classes };
       const revised: VersionContent = {
@@ -333,11 +338,12 @@ export class Versions {
     { modules, inspected }: Pick<InspectedCode, "modules" | "inspected">,
     compatibility: Pick<VersionContent, "compatibilityDate" | "compatibilityFlags">,
     input: VersionInput,
+    base?: ScriptVersion,
   ): Promise<number> {
     if (modules.length === 0) return 0;
     const { read } = this.#storage;
     const { id } = this.#scripts.find(owner, name) ?? newScript(owner, name, 0);
-    const bindings = await this.#stored(read, id, await store.latest(read, id), input);
+    const bindings = await this.#stored(read, id, base ?? (await store.latest(read, id)), input);
     const { fault, tookMs } = await this.#startCode({
       ...inspected,
       ...compatibility,

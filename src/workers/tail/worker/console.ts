@@ -1,3 +1,4 @@
+import { whenLeft } from "../../../sandbox/worker/concurrency.ts";
 import { currentRun, notifyGateway } from "../../../sandbox/worker/run.ts";
 import { thrownText } from "../../../sandbox/worker/thrown.ts";
 
@@ -33,6 +34,9 @@ const collecting = new Map<string, Collecting>();
 // Saved before the script's code runs, because a script may replace them.
 const { get, set, delete: remove } = Map.prototype;
 const { apply } = Reflect;
+whenLeft((run) => {
+  apply(remove, collecting, [run]);
+});
 const collectingNow = (): Collecting | undefined =>
   apply(get, collecting, [currentRun()]) as Collecting | undefined;
 
