@@ -232,7 +232,7 @@ describe.skipIf(browserPath === undefined)("changes of other people in the conso
   });
 
   it("18: names the name servers of a zone with a copy of each, and asks the public DNS for them", async () => {
-    // The platform looks by itself only when time passes.
+    // The platform looks by itself a second after the zone's creation, so not while the clock stands.
     await console.platform.clock.freeze();
     const page = await console.opened("/zones");
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);

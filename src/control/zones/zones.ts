@@ -43,6 +43,8 @@ const localOwnership: Ownership = {
   isShown: async () => false,
 };
 
+/** Time from a zone's creation to its first check in the public DNS, so that its creator sees it pending. */
+const firstCheckMs = 1000;
 /** Minimum interval between two checks of a zone's proof in the public DNS, under any activation policy. */
 const proofIntervalSeconds = 300;
 
@@ -291,15 +293,21 @@ export class Zones {
     try {
       for (const zone of this.#zones.values()) {
         if (zone.status === "active") continue;
-        const { intervalSeconds } = this.#options.activation;
-        const seconds = this.isContested(zone)
-          ? Math.max(intervalSeconds, proofIntervalSeconds)
-          : intervalSeconds;
-        if ((zone.checkedOn ?? 0) + seconds * 1000 <= clock.now()) await this.checkActivation(zone);
+        if (this.#dueOn(zone) <= clock.now()) await this.checkActivation(zone);
       }
     } finally {
       this.#isChecking = false;
     }
+  }
+
+  /** The time of a zone's next check, in ms since 1970. */
+  #dueOn(zone: Zone): number {
+    const { intervalSeconds } = this.#options.activation;
+    if (zone.checkedOn === null) return zone.createdOn + Math.min(intervalSeconds * 1000, firstCheckMs);
+    const seconds = this.isContested(zone)
+      ? Math.max(intervalSeconds, proofIntervalSeconds)
+      : intervalSeconds;
+    return zone.checkedOn + seconds * 1000;
   }
 
   /**

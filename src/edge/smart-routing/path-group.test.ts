@@ -100,6 +100,19 @@ describe("paths that fail", () => {
     expect(paths[0]!.isEjected(100_001)).toBe(false);
     expect(group.choose("a", true, 50_000).path.name).not.toBe("a");
   });
+
+  it.each([
+    ["measured", path("b", 100)],
+    ["unmeasured", new OriginPath("b", undefined)],
+  ])("are no longer current, also without a further request: the other path is %s", (_, other) => {
+    const first = path("a", 50);
+    const group = new PathGroup([first, other], never);
+    expect(group.choose("a", false, 1).path).toBe(first);
+    for (let i = 0; i < 5; i++) first.failed(first.start(2), 2);
+    expect(group.review(first, 2)).toBe(true);
+    expect(group.current).toBe(other);
+    expect(group.choose("a", false, 3).path).toBe(other);
+  });
 });
 
 it("a path that fails clearly more often than four others is excluded, also without consecutive failures", () => {

@@ -83,6 +83,7 @@ export class PathGroup {
     const ejected = this.paths.filter((each) => each.isEjected(nowMs)).length;
     if ((ejected + 1) / this.paths.length > ejectedShareMax) return false;
     path.eject(nowMs);
+    this.follow(nowMs); // requests that chose before the exclusion may be the last for a while
     return true;
   }
 
@@ -97,7 +98,7 @@ export class PathGroup {
     return own < mean - outlierDeviations * Math.sqrt(variance);
   }
 
-  /** Chooses the current path again, after observations of other processes. */
+  /** Chooses the current path again, after an exclusion or after observations of other processes. */
   follow(nowMs: number): void {
     this.#best(this.#usable(nowMs), this.paths[0]!.address, nowMs);
   }
@@ -115,6 +116,12 @@ export class PathGroup {
     return this.paths.find((path) => path.relay === undefined && path.address === address) ?? this.paths[0]!;
   }
 
+  /** The path of requests while no usable path has data: the direct one, unless it is excluded. */
+  #unmeasured(usable: readonly OriginPath[], direct: string): OriginPath {
+    const path = this.#direct(direct);
+    return usable.includes(path) ? path : usable[0]!;
+  }
+
   #best(usable: readonly OriginPath[], direct: string, nowMs: number): OriginPath {
     let best: OriginPath | undefined;
     let bestMs = Infinity;
@@ -125,7 +132,7 @@ export class PathGroup {
     const before = this.#current;
     const current = before === undefined || !usable.includes(before) ? undefined : before;
     const currentMs = current?.score(nowMs);
-    if (best === undefined) return (this.#current ??= this.#direct(direct));
+    if (best === undefined) return (this.#current = current ?? this.#unmeasured(usable, direct));
     if (current === undefined || currentMs === undefined) this.#current = best;
     else if (bestMs < currentMs * advantageRatio && bestMs < currentMs - advantageMs) this.#current = best;
     return this.#current!;
