@@ -116,6 +116,25 @@ it("rejects exactly the policies that allow more, now or later, than the caller'
   expect(Math.min(counts.refused, counts.taken)).toBeGreaterThan(100);
 });
 
+it("rejects every change of an account's authority by a caller that left the account meanwhile", () => {
+  const left = new Actor("token", id("f"), user, undefined, { belongsTo: () => false, may: () => false });
+  const of = { ownerKind: "account", ownerId: a } as const;
+  const everything: Policy[] = [
+    {
+      id: "p",
+      effect: "allow",
+      resources: { [`${base}.account.${a}`]: "*" },
+      permission_groups: permissionGroups.map(({ id: group, name }) => ({ id: group, name })),
+    },
+  ];
+  const given = token(everything, of);
+  for (const change of [{ before: given }, { after: given }, { before: given, after: given }]) {
+    expect(() =>
+      refuseDelegation(left, undefined, change, { ...directory, isMember: () => false }),
+    ).toThrowError(expect.objectContaining({ kind: "tokens.beyondCaller" }));
+  }
+});
+
 it("also limits an account's tokens to the roles of their creator", () => {
   const counts = { refused: 0, taken: 0 };
   const keys = permissionGroups.map(({ key }) => key);

@@ -50,6 +50,7 @@ export function refuseDelegation(
   { before, after }: Delegation,
   directory: PolicyResources,
 ): void {
+  for (const each of [before, after]) if (each !== undefined) refuseForeign(caller, each);
   if (after !== undefined) refuseUnreachable(caller, after, before, directory);
   const own = callerToken && new PolicySet(callerToken.policies);
   for (const each of [before, after]) if (each !== undefined) refuseExcess(own, each, directory);
@@ -58,6 +59,12 @@ export function refuseDelegation(
     throw tokenErrors.beyondCaller("would be valid for longer than the calling token");
   if (!addressesOf(callerToken).includes(addressesOf(after)))
     throw tokenErrors.beyondCaller("would work from addresses from which the calling token does not");
+}
+
+/** Throws if the authority is an account's that the caller does not belong to, or left during this call. */
+function refuseForeign(caller: Actor, { ownerKind, ownerId }: GrantedAuthority): void {
+  if (ownerKind === "account" && !caller.belongsTo(ownerId))
+    throw tokenErrors.beyondCaller(`is in the account ${ownerId}, to which the caller does not belong`);
 }
 
 /**
