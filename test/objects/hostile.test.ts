@@ -83,6 +83,65 @@ it("a call with another script's namespace, id or name is refused", async () => 
   await expect(route({ binding: { ...foreign, namespace_id: "0".repeat(32) } })).rejects.toThrow(gone);
 });
 
+it("a script's own connection does not reach the processes of objects", async () => {
+  // workerd's own sockets, which connect through the gateway as the system worker does.
+  await hosting.deploy("connecting", {
+    code: `const net = process.getBuiltinModule("node:n" + "et");
+export default { fetch: (request) => new Promise((resolve) => {
+  const host = new URL(request.url).pathname.slice(1);
+  net.connect(80, host).on("connect", () => resolve(new Response("open"))).on("error", () => resolve(new Response("refused")));
+}) };`,
+    metadata: { compatibility_flags: ["nodejs_compat"] },
+  });
+  await hosting.deploy("called", upload);
+  expect((await hosting.ask("called", "/secret")).body).toBe("of x");
+  for (let slot = 0; slot < 4; slot++)
+    for (const host of [`objects-${slot}`, `objects-${slot}.`, `objects-${slot}.undefined`])
+      expect([host, (await hosting.ask("connecting", `/${host}`)).body]).toEqual([host, "refused"]);
+  expect((await hosting.ask("called", "/secret")).body).toBe("of x");
+});
+
+it("no method that a script adds to prototypes gets the platform's stubs, or the token of a run", async () => {
+  await hosting.deploy("target", {
+    code: `import { WorkerEntrypoint } from "cloudflare:workers";
+export default class extends WorkerEntrypoint { hello() { return "hello"; } get value() { return 7; } }`,
+  });
+  await hosting.deploy("polluting", {
+    code: `import { DurableObject } from "cloudflare:workers";
+export class Room extends DurableObject { secret() { return "of " + this.ctx.id.name; } get value() { return 8; } }
+const seen = [];
+const { getPrototypeOf } = Reflect, { defineProperty, prototype } = Object;
+// A getter for each name that the platform might use; it answers as if the name were not there.
+const names = ["call", "read", "fetch", "send", "connect", "dup", "run", "invoke", "reach"];
+function pollute() {
+  for (const name of names) defineProperty(prototype, name, { configurable: true, get() {
+    if (this !== null && typeof this === "object" && getPrototypeOf(this)?.constructor?.name === "Fetcher") seen[seen.length] = name;
+    return undefined;
+  }, set(value) { defineProperty(this, name, { value, writable: true, configurable: true, enumerable: true }); } });
+}
+const clean = () => { for (const name of names) delete prototype[name]; };
+export default { async fetch(request, env) {
+  const attempts = [
+    () => env.ROOMS.getByName("x").secret(), () => env.ROOMS.getByName("x").value,
+    () => env.TARGET.hello(), () => env.TARGET.value,
+  ];
+  const results = [];
+  for (const attempt of attempts) {
+    pollute();
+    let result;
+    try { result = attempt(); } finally { clean(); }
+    results.push(await result);
+  }
+  return Response.json({ results, seen });
+} };`,
+    bindings: [...upload.bindings, { type: "service", name: "TARGET", service: "target" }],
+    metadata: upload.metadata,
+  });
+  const { status, body } = await hosting.ask("polluting");
+  expect(status, body).toBe(200);
+  expect(JSON.parse(body)).toEqual({ results: ["of x", 8, "hello", 7], seen: [] });
+});
+
 it("the token of a call serves once", () => {
   const calls = new ObjectCalls();
   const object = {

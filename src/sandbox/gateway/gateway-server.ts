@@ -17,6 +17,7 @@ import { objectMessageIn } from "./object-messages.ts";
 import { isLocalRun, ObjectQuestions } from "./object-questions.ts";
 import { readReference } from "./object-reference.ts";
 import { refusalText } from "../errors.ts";
+import { rpcHostOf } from "../process/object-config.ts";
 import type { CellScript } from "../process/script.ts";
 import { protocolLimits } from "../settings.ts";
 import type { Traffic } from "../limits/traffic.ts";
@@ -107,7 +108,8 @@ export class GatewayServer {
     });
     this.#server.on("connect", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       socket.on("error", () => socket.destroy());
-      if (tunnels !== undefined) tunnels.join(request.url ?? "", socket, head);
+      const host = rpcHostOf(secret, request.url ?? "");
+      if (tunnels !== undefined && host !== undefined) tunnels.join(host, socket, head);
       else endWith(socket, "HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
     });
   }

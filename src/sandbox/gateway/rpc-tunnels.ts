@@ -11,8 +11,8 @@ import { entriesMax } from "../../platform/util/loading-cache.ts";
 const faultMs = 1000;
 const waitingMax = 10_000;
 
-/** As `rpcHost`; workerd adds a port. */
-const pattern = /^objects-(\d{1,4})(?::\d+)?$/;
+/** As `rpcHost`. */
+const pattern = /^objects-(\d{1,4})$/;
 
 /** The cells of objects of another node. */
 export interface NodeTunnels {

@@ -4,7 +4,7 @@ import { rootCertificates } from "node:tls";
 import { cellUser, certificateFile, configFile } from "./launch.ts";
 import { cellHeaders } from "../protocol.ts";
 import type { CellSettings } from "../settings.ts";
-import { addObjects, rpcBinding, rpcHost, type ObjectStores } from "./object-config.ts";
+import { addObjects, rpcBinding, rpcHostWith, type ObjectStores } from "./object-config.ts";
 
 import { encodeConfig, enumerant, type WorkerdConfig } from "./workerd-config.ts";
 import { workerSource } from "./worker-sources.ts";
@@ -118,7 +118,7 @@ function configOf(secret: string, v8Flags: readonly string[], settings: CellSett
         name,
         external: {
           address: "unix:gateway.sock",
-          http: { style: enumerant("proxy" as const), capnpConnectHost: rpcHost(slot) },
+          http: { style: enumerant("proxy" as const), capnpConnectHost: rpcHostWith(secret, slot) },
         },
       })),
     ],

@@ -29,6 +29,15 @@ export const objectsFolder = "objects";
 /** The host that a cell connects to for method calls of objects in the cell of a slot. */
 export const rpcHost = (slot: number): string => `objects-${slot}`;
 
+/** As the system worker connects to it: scripts can connect too, with workerd's own sockets, but know no secret. */
+export const rpcHostWith = (secret: string, slot: number): string => `${rpcHost(slot)}.${secret}`;
+
+/** The host without the secret; undefined if it is not there. */
+export function rpcHostOf(secret: string, host: string): string | undefined {
+  const end = `.${secret}`;
+  return host.endsWith(end) ? host.slice(0, -end.length) : undefined;
+}
+
 /** The system worker's bindings, as in sandbox/worker/objects.ts. */
 export const rpcBinding = (slot: number): string => `RPC${slot}`;
 const namespaceBinding = (namespace: string): string => `O${namespace}`;

@@ -47,6 +47,7 @@ export async function attackGateway(
       "http://gateway/object-end",
       "http://gateway/object-fault",
       "objects-0",
+      "objects-0.the-secret",
       "/",
       "*",
       "x",

@@ -33,14 +33,16 @@ const locations = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "
 export function objectNamespace(_call: BindingFetch, { name, namespace_id }: Binding): object {
   // While a new upload is tried out, its namespace may have no id yet.
   const objects = (env as Record<string, unknown>)[name] as Objects;
-  const { fetch } = objects; // saved, because a script may replace it on the prototype
+  // Saved, because a script may replace them on the prototypes, and would get this stub and tokens as arguments.
+  const { fetch, call } = objects;
   const send: Objects["fetch"] = async (request, init) => apply(fetch, objects, [request, init]);
-  return membersOf({ name, objects, send }, namespace_id ?? "", undefined);
+  // Not async: calls can be made on the result before it is there.
+  const callObject: Objects["call"] = (given) => apply(call, objects, [given]) as Promise<unknown>;
+  return membersOf({ name, send, call: callObject }, namespace_id ?? "", undefined);
 }
 
-interface Bound {
+interface Bound extends Pick<Objects, "call"> {
   name: string;
-  objects: Objects;
   send: Objects["fetch"];
 }
 
@@ -85,12 +87,12 @@ function known(what: string, given: unknown, allowed: readonly string[]): string
 }
 
 /** A stub of an object: its `fetch`, and the methods and properties of its class. */
-function stubOf({ name: binding, objects, send }: Bound, id: DurableObjectId): object {
+function stubOf({ name: binding, send, call: callObject }: Bound, id: DurableObjectId): object {
   const { name, jurisdiction } = id;
   const hex = hexOf(id);
   const reference = stringify({ __proto__: null, id: hex, name, jurisdiction });
   const call = (path: readonly string[], args: unknown): Promise<unknown> =>
-    objects.call([neededRun(), binding, reference, path, args]);
+    callObject([neededRun(), binding, reference, path, args]);
   const property = (path: readonly string[]): unknown =>
     remoteProperty(
       (key) => property([...path, key]),

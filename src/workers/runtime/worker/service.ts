@@ -5,6 +5,8 @@ import { connect, remoteProperty, wildcard } from "./binding-object.ts";
 import { carry } from "./carry.ts";
 import type { BindingFetch } from "./env.ts";
 
+const { apply } = Reflect;
+
 /** The system worker's entrypoint. `path` leads from the other script's entrypoint to one of its properties. */
 interface Stub {
   call(run: string, binding: string, path: readonly string[], args: unknown): unknown;
@@ -14,14 +16,16 @@ interface Stub {
 /** A binding to another script of the account: its `fetch`, and the methods and properties of its entrypoint. */
 export function service(_call: BindingFetch, { name }: { name: string }): object {
   const stub = (env as Record<string, unknown>)[name] as Stub;
+  // Saved, because a script may add methods to prototypes, and would get this stub and tokens as arguments.
+  const { call, read } = stub;
   const property = (path: readonly string[]): unknown =>
     remoteProperty(
       (key) => property([...path, key]),
       (args) => {
         const run = neededRun();
-        return countCall(run, () => stub.call(run, name, path, carry(args)));
+        return countCall(run, () => apply(call, stub, [run, name, path, carry(args)]));
       },
-      () => stub.read(neededRun(), name, path),
+      () => apply(read, stub, [neededRun(), name, path]) as Promise<unknown>,
     );
   return {
     fetch: async (input: RequestInfo | URL, init?: RequestInit) => fetchService(name, input, init),
