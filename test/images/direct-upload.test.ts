@@ -1,7 +1,10 @@
-import { readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { request as httpRequest } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import type { FileBlobs } from "../../src/platform/storage/blobs.ts";
+import { fieldNames } from "../../src/platform/access-log/declaration.ts";
 import { ownerToken, type ApiResponse } from "../helpers/server.ts";
 import { fourColors, jpegOf } from "./fixtures.ts";
 import { startImagePlatform, type ImagePlatform } from "./platform.ts";
@@ -179,4 +182,27 @@ it("takes metadata in the Go client's notation", async () => {
   expect([status, body.result.meta]).toEqual([200, { a: "1", n: { b: "x" } }]);
   for (const name of ["metadata.", "metadata.a..b", "metadata.__proto__", "metadata.a.b.c.d.e.f"])
     expect([name, (await platform.upload(jpeg, { [name]: "1" })).status]).toEqual([name, 400]);
+});
+
+it("leaves no token in a log, although a refused upload can be repeated with it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "selvedge-uploads-"));
+  const file = join(folder, "access.log");
+  const logged = await startImagePlatform({ accessLog: file, accessLogFields: fieldNames });
+  try {
+    const { uploadURL } = (await logged.api("POST", "/v2/direct_upload", {})).body.result as Created;
+    const token = uploadURL.slice(-32);
+    expect((await fetch(uploadURL, { method: "OPTIONS" })).status).toBe(204);
+    expect(await codeOf(await post(uploadURL, Buffer.from("no picture")))).toEqual([400, 5400]);
+    // The path and the URI of both requests.
+    const hidden = async (): Promise<unknown[]> => {
+      await Promise.all(logged.services.accessLogWriters.map((writer) => writer.flush()));
+      return readFileSync(file, "utf8").match(/\/upload\/REDACTED\b/g) ?? [];
+    };
+    await expect.poll(hidden).toHaveLength(4);
+    expect(readFileSync(file, "utf8")).not.toContain(token);
+    expect((await post(uploadURL)).status).toBe(200);
+  } finally {
+    await logged.close(1000);
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -32,17 +32,18 @@ export class RequestTraces {
   /** Adds the zone and other properties that the edge has determined for a request. */
   sees(span: Span, request: IncomingMessage, ray: string, view: AccessView): void {
     if (!span.isSampled) return;
-    const question = view.path.indexOf("?");
+    const path = withoutSecrets(view.path);
+    const question = path.indexOf("?");
     span
       .set("url.scheme", view.isTls ? "https" : "http")
-      .set("url.path", question < 0 ? view.path : view.path.slice(0, question))
+      .set("url.path", question < 0 ? path : path.slice(0, question))
       .set("server.address", view.host)
       .set("client.address", view.clientAddress)
       .set("network.protocol.version", request.httpVersion)
       .set("user_agent.original", request.headers["user-agent"])
       .set("selvedge.ray", ray)
       .set("selvedge.zone", view.zone?.name);
-    if (question >= 0) span.set("url.query", withoutSecrets(view.path).slice(question + 1));
+    if (question >= 0) span.set("url.query", path.slice(question + 1));
   }
 }
 

@@ -33,6 +33,23 @@ it("hides user names, passwords and fragments, and leaves all else as it was", (
   expect(withoutSecrets(`/?==token=${hidden}=&===&a=b=c`)).toBe("/?==token=REDACTED&===&a=b=c");
 });
 
+it("hides secrets in paths of the platform", () => {
+  const token = "Zk3-_".repeat(7).slice(0, 32);
+  const id = "0a".repeat(16);
+  const places = ["/cdn-cgi/imagedelivery/upload", "/upload", "https://images.example/a/upload"];
+  for (const place of [...places, `/client/v4/tails/${id}`])
+    for (const query of ["", "?a=b"])
+      expect(withoutSecrets(`${place}/${token}${query}`)).toBe(`${place}/REDACTED${query}`);
+  for (const other of [
+    "/upload/picture.jpg",
+    `/upload/${token}/a`,
+    `/upload/${token}0`,
+    `/?a=/upload/${token}`,
+  ])
+    expect(withoutSecrets(other)).toBe(other);
+  expect(withoutSecrets(`/tails/${token}`)).toBe(`/tails/${token}`);
+});
+
 it.each([
   ["a name without a value", `a=1&${"a".repeat(200_000)}`],
   ["an empty name", `=${"a".repeat(200_000)}`],
