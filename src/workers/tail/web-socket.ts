@@ -86,12 +86,13 @@ export class SendOnlyWebSocket {
   }
 
   #read(chunk: Buffer): void {
+    if (this.#isClosing) return; // the peer may send on for a while
     this.#isAlive = true;
     this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
     for (;;) {
       const frame = readFrame(this.#received);
       if (frame === "too large") this.close(1009);
-      if (typeof frame === "string") return;
+      if (typeof frame === "string" || this.#isClosing) break;
       this.#received = this.#received.subarray(frame.bytes);
       if (frame.opcode >= opcodes.close && frame.payload.length > controlBytesMax) this.close(1002);
       else if (frame.opcode === opcodes.ping && this.waitingBytes < pongsWaitingBytesMax)
