@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { registerConfigCommand } from "./cli/config.ts";
 import { registerServeCommand } from "./cli/serve.ts";
 import { explain } from "./cli/failure.ts";
+import { printNote } from "./cli/output.ts";
 import { programVersion } from "./platform/storage/program-version.ts";
 
 /** Runs the command line. Exit codes: 0 done, 1 failed (also for a wrong setting), 2 called wrongly. */
@@ -35,7 +36,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     if (error instanceof CommanderError) {
       process.exitCode = error.exitCode === 0 ? 0 : 2;
     } else {
-      process.stderr.write(explain(error));
+      printNote(explain(error));
       process.exitCode = 1;
     }
   }

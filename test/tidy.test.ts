@@ -290,6 +290,12 @@ it("connections over TLS to servers that customers choose have the options of pe
   expect(open.filter((file) => !text(file).includes("...peerTls"))).toEqual([]);
 });
 
+it("commands print through output.ts, which escapes control characters of customers' names", () => {
+  const direct = /process\.std(?:out|err)\.write|\bconsole\.\w+\(/;
+  const found = product.filter((file) => /^src\/(?:cli\/|main\.ts)/.test(file) && direct.test(text(file)));
+  expect(found).toEqual(["src/cli/output.ts"]);
+});
+
 it("files stay small enough to be read at once", () => {
   const linesMax = 420;
   expect(product.filter((file) => text(file).split("\n").length > linesMax)).toEqual([]);

@@ -23,6 +23,7 @@ import { restoreLog, type RestoredLog } from "../platform/log-shipping/restore-l
 import { isBucket, openBackupAt, openArchiveStore } from "../platform/open-archive-store.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 import { yieldToNodes } from "./yield-to-nodes.ts";
+import { print, printNote } from "./output.ts";
 
 type Options = Record<string, unknown>;
 
@@ -84,7 +85,7 @@ async function runRestore(config: Config, archive: BackupAt): Promise<Manifest> 
     withBlobs(config, async (blobs) => {
       const manifest = await restore({ archive, ...location, blobs, objectsInto, onProgress });
       const isUnused = !location.databaseUrl.startsWith("sqlite:") && objectsInto === undefined;
-      if (isUnused && (manifest.objects?.count ?? 0) > 0) process.stderr.write(withoutLog);
+      if (isUnused && (manifest.objects?.count ?? 0) > 0) printNote(withoutLog);
       return manifest;
     }),
   );
@@ -156,7 +157,7 @@ function reportLog(
   };
   warnOfMissing(missingBlobs);
   warnOfGaps(summary.objects_with_gap);
-  process.stdout.write(
+  print(
     options["json"] === true
       ? `${JSON.stringify(summary, null, 2)}\n`
       : `${target} is restored. The last change is of ${restoredTo}. Blobs: ${blobs}. Databases of objects: ${summary.objects}.\n`,
@@ -165,7 +166,7 @@ function reportLog(
 
 function warnOfGaps(names: readonly string[]): void {
   if (names.length > 0)
-    process.stderr.write(
+    printNote(
       `Warning: the log lacks the last changes of ${names.length} databases of objects, for example ` +
         `${names.slice(0, missingShownMax).join(", ")}.\n`,
     );
@@ -173,7 +174,7 @@ function warnOfGaps(names: readonly string[]): void {
 
 function warnOfMissing(missing: readonly string[]): void {
   if (missing.length > 0)
-    process.stderr.write(
+    printNote(
       `Warning: the backup lacks ${missing.length} blobs that did not exist when it was written, for example ` +
         `${missing.slice(0, missingShownMax).join(", ")}.\n`,
     );
@@ -242,7 +243,7 @@ function progressPrinter(): (progress: Progress) => void {
     if (performance.now() - printedMs < progressMs) return;
     printedMs = performance.now();
     const size = bytes === 0 ? "" : `, ${(bytes / 1e6).toFixed(1)} MB`;
-    process.stderr.write(`${step}: ${done}${size}\n`);
+    printNote(`${step}: ${done}${size}\n`);
   };
 }
 
@@ -268,7 +269,7 @@ function report(options: Options, manifest: Manifest, sentence: string): void {
   };
   warnOfMissing(missing);
   warnOfGaps(summary.objects_with_gap);
-  process.stdout.write(
+  print(
     options["json"] === true
       ? `${JSON.stringify(summary, null, 2)}\n`
       : `${sentence}: ${summary.rows} rows, ${summary.blobs} blobs, ${summary.objects} databases of objects, ${summary.files} files, ` +

@@ -9,6 +9,7 @@ import { FolderOwner } from "../platform/storage/folder-owner.ts";
 import { openStorage } from "../platform/storage/storage.ts";
 import { databaseUrl } from "../platform/config/derived.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
+import { print, printNote } from "./output.ts";
 
 interface MoveOptions extends Record<string, unknown> {
   to: string;
@@ -29,7 +30,7 @@ export function registerBlobsCommand(program: Command): void {
     .option("--accept-lost", "if the bytes are in a folder of another node that is lost");
   addConfigOptions(move).action(async (options: MoveOptions) => {
     const { config } = configOf(options);
-    process.stdout.write(`${await moveTo(config, options.to, options.acceptLost === true)}\n`);
+    print(await moveTo(config, options.to, options.acceptLost === true));
   });
   for (const command of [blobs, move]) command.exitOverride();
 }
@@ -73,6 +74,6 @@ function reporter(): (moved: Moved) => void {
   return ({ copied, copiedBytes }) => {
     if (performance.now() - reportedAt < progressMs) return;
     reportedAt = performance.now();
-    process.stderr.write(`copied blobs: ${copied} (${copiedBytes} bytes)\n`);
+    printNote(`copied blobs: ${copied} (${copiedBytes} bytes)`);
   };
 }

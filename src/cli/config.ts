@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { describeConfig } from "../platform/config/config.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
+import { print as printText } from "./output.ts";
 
 /** `config print`: every setting with its value and where the value comes from. Secrets are masked. */
 export function registerConfigCommand(program: Command): void {
@@ -12,13 +13,13 @@ export function registerConfigCommand(program: Command): void {
       const rows = describeConfig(configOf(options));
       if (options["json"] === true) {
         const entries = rows.map(({ name, value, origin }) => [name, { value, origin }]);
-        process.stdout.write(`${JSON.stringify(Object.fromEntries(entries), null, 2)}\n`);
+        printText(JSON.stringify(Object.fromEntries(entries), null, 2));
         return;
       }
       const width = Math.max(...rows.map((row) => row.name.length));
       for (const { name, value, origin } of rows) {
-        process.stdout.write(
-          `${name.padEnd(width)}  ${origin.padEnd(11)}  ${value === null ? "-" : JSON.stringify(value)}\n`,
+        printText(
+          `${name.padEnd(width)}  ${origin.padEnd(11)}  ${value === null ? "-" : JSON.stringify(value)}`,
         );
       }
     });

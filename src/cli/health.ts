@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { parseAddress } from "../platform/config/config.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
+import { print } from "./output.ts";
 
 const timeoutMs = 5000;
 
@@ -17,7 +18,7 @@ export function registerHealthCommand(program: Command): void {
       const url = `http://${reachable(host)}:${port}${options["live"] === true ? "/healthz" : "/readyz"}`;
       try {
         const answer = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
-        process.stdout.write(`${await answer.text()}\n`);
+        print(await answer.text());
         if (!answer.ok) process.exitCode = 1;
       } catch (cause) {
         throw new Error(`no answer from ${url}`, { cause });

@@ -12,6 +12,7 @@ import { list } from "../platform/storage/nodes/node-store.ts";
 import type { Database } from "../platform/storage/schema.ts";
 import { sqliteDialect } from "../platform/storage/sqlite.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
+import { print } from "./output.ts";
 
 const timeoutMs = 10_000;
 
@@ -26,7 +27,7 @@ export function registerNodesCommand(program: Command): void {
       const found = await nodesOf(configOf(options).config);
       const output =
         options["json"] === true ? JSON.stringify(found.map(nodeResource), null, 2) : table(found);
-      process.stdout.write(`${output}\n`);
+      print(output);
     });
 }
 

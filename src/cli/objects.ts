@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { errorTextOf, firstAccount } from "./workflow.ts";
+import { print } from "./output.ts";
 
 interface ObjectsOptions {
   api: string;
@@ -48,7 +49,7 @@ export function registerObjectsCommand(program: Command): void {
           : namespace === undefined
             ? namespaceTable(found as Usage[])
             : objectTable(found as StoredObject[]);
-      process.stdout.write(`${text}\n`);
+      print(text);
     });
 }
 

@@ -11,6 +11,7 @@ import {
   type TraceNode,
 } from "../rules/language.ts";
 import { readRequest } from "../rules/request/read-request.ts";
+import { print, printNote } from "./output.ts";
 
 interface CheckOptions {
   phase: ExpressionPhase;
@@ -66,7 +67,7 @@ function parseOrReport(text: string, options: CheckOptions): Expression | undefi
     print(JSON.stringify({ valid: false, error }, null, 2));
   } else {
     const hint = error.suggestion === undefined ? "" : `\nDid you mean ${error.suggestion}?`;
-    process.stderr.write(`${error.message}${hint}\n`);
+    printNote(`${error.message}${hint}`);
   }
   return undefined;
 }
@@ -86,8 +87,4 @@ function jsonOf(node: TraceNode): unknown {
     value: value === undefined ? null : formatValue(value, type),
     children: children.map(jsonOf),
   };
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
 }

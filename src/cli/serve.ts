@@ -21,6 +21,7 @@ import { welcome } from "./welcome.ts";
 import { connectServiceManager, type Notify } from "./service-manager.ts";
 import { endsWithin } from "../platform/util/ends-within.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
+import { print } from "./output.ts";
 
 const drainDeadlineMs = 10_000;
 /** How long a signal waits for the end of the start. */
@@ -110,7 +111,7 @@ async function startPart(
   const { startServer } = await import("../server.ts");
   const own = supervised === undefined ? {} : { own: { role: "main", supervised } as const };
   const server = await startServer(config, logger, { reserved, fill, ...own });
-  if (supervised === undefined || supervised.serving === 0) process.stdout.write(welcome(server, config));
+  if (supervised === undefined || supervised.serving === 0) print(welcome(server, config));
   if (supervised !== undefined) {
     notifySupervisor({ is: "ready", dns: server.ready.dns });
     setInterval(() => notifySupervisor({ is: "alive" }), aliveMs).unref();

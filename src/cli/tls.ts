@@ -5,6 +5,7 @@ import { InvalidArgumentError, type Command } from "commander";
 import { configOf } from "./config-options.ts";
 import { authorityFiles } from "../edge/tls/certificates/authority-files.ts";
 import { openLocalAuthority } from "../edge/tls/certificates/local-authority.ts";
+import { print } from "./output.ts";
 
 interface TlsOptions {
   config?: string;
@@ -99,8 +100,4 @@ Programs with their own trust store:
   Java              keytool -importcert -cacerts -alias selvedge -file ${file}
 
 To stop trusting it, remove the copied file and run the same update, or remove the entry from the program's trust store.`;
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
 }

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { isFinal } from "../products/workflows/transitions.ts";
 import type { detailsResource } from "../products/workflows/api/resource.ts";
 import type { TimelineStep } from "../products/workflows/api/timeline.ts";
+import { printLine } from "./output.ts";
 
 type Details = Omit<ReturnType<typeof detailsResource>, "steps"> & { steps: TimelineStep[] };
 interface WatchOptions {
@@ -45,7 +46,7 @@ async function follow(name: string, instance: string, options: WatchOptions): Pr
   let last: Details | undefined;
   for await (const data of serverSentEvents(response.body!)) {
     last = JSON.parse(data) as Details;
-    if (options.json === true) process.stdout.write(`${data}\n`);
+    if (options.json === true) printLine(data);
     else printer.print(last);
   }
   if (last === undefined || !isFinal(last.status as never))
@@ -88,17 +89,17 @@ class Printer {
     for (const [index, step] of steps.entries()) {
       const text = describe(step);
       const key = String(index);
-      if (this.#seen.get(key) !== text) process.stdout.write(`${text}\n`);
+      if (this.#seen.get(key) !== text) printLine(text);
       this.#seen.set(key, text);
     }
     for (const warning of warnings) {
-      if (!this.#seen.has(warning)) process.stdout.write(`warning: ${warning}\n`);
+      if (!this.#seen.has(warning)) printLine(`warning: ${warning}`);
       this.#seen.set(warning, "");
     }
-    if (status !== this.#status) process.stdout.write(`instance ${status}\n`);
+    if (status !== this.#status) printLine(`instance ${status}`);
     this.#status = status;
-    if (status === "complete") process.stdout.write(`output ${JSON.stringify(output)}\n`);
-    if (error !== null) process.stdout.write(`error ${error.name}: ${error.message}\n`);
+    if (status === "complete") printLine(`output ${JSON.stringify(output)}`);
+    if (error !== null) printLine(`error ${error.name}: ${error.message}`);
   }
 }
 

@@ -16,8 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => hosting.close(1000));
 
-function watch(instance: string): Promise<{ code: number; stdout: string }> {
-  const args = ["bin/selvedge.js", "workflow", "watch", "watched", instance, "--api", hosting.ready.api];
+function watch(instance: string, workflow = "watched"): Promise<{ code: number; stdout: string }> {
+  const args = ["bin/selvedge.js", "workflow", "watch", workflow, instance, "--api", hosting.ready.api];
   const env = { ...process.env, SELVEDGE_API_TOKEN: ownerToken };
   return new Promise((resolve) => {
     execFile(process.execPath, args, { env }, (error, stdout) => {
@@ -50,6 +50,21 @@ it("exits with 1 when the instance fails", async () => {
   expect(code).toBe(1);
   expect(stdout).toContain("step second-1 failed: Error: as asked");
   expect(stdout).toContain("instance errored");
+});
+
+it("shows names and messages of a script without the controls of a terminal in them", async () => {
+  const controls = "\\u001b]0;owned\\u0007\\u009b2J\\u202e\\r\\ninstance complete";
+  await hosting.workflow(
+    "painted",
+    `await step.do("a", async () => "b${controls}");
+     throw new Error("c${controls}");`,
+  );
+  await hosting.create("painted", "four");
+  const { code, stdout } = await watch("four", "painted");
+  expect(code).toBe(1);
+  expect(stdout).toContain("]0;owned");
+  expect(stdout).not.toMatch(/[^\P{C}\n]/u);
+  expect(stdout).not.toMatch(/^instance complete/m);
 });
 
 it("is an HTML page that escapes all values of an instance", async () => {

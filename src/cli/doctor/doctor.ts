@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { addConfigOptions, configOf } from "../config-options.ts";
 import { diagnose, type Finding } from "./diagnosis.ts";
+import { print } from "../output.ts";
 
 const marks: Record<Finding["state"], string> = { ok: "ok", advice: "advice", fault: "FAULT" };
 
@@ -23,14 +24,14 @@ export function registerDoctorCommand(program: Command): void {
       if (report !== undefined) {
         const { reportOf } = await import("./report.ts");
         const text = await reportOf(loaded, log);
-        if (report === "-") process.stdout.write(text);
+        if (report === "-") print(text);
         else await writeFile(report, text, { mode: 0o600 });
         return;
       }
       const findings = await diagnose(loaded.config);
       if (findings.some(({ state }) => state === "fault")) process.exitCode = 1;
       const output = options["json"] === true ? JSON.stringify(findings, null, 2) : table(findings);
-      process.stdout.write(`${output}\n`);
+      print(output);
     });
 }
 

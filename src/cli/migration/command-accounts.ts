@@ -2,6 +2,7 @@ import { findAccount, type MigratedAccount } from "./account/account.ts";
 import { Client, type ClientOptions } from "./account/client.ts";
 import { MigrationError, printable } from "./failure.ts";
 import { groups, type Group } from "./product.ts";
+import { printNote } from "../output.ts";
 
 /** The base URL of a profile without a variable for it. */
 const baseUrls: Readonly<Record<string, string>> = {
@@ -74,6 +75,4 @@ export function rateOf(text: string | undefined, profile: string): number {
 }
 
 /** Prints a progress line on stderr, apart from the output. */
-export const printProgress = (text: string): void => {
-  process.stderr.write(`${text}\n`);
-};
+export const printProgress = printNote;

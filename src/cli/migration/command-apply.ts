@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { apply, emptySecrets, planSteps, showStep, type ApplyStep } from "./apply.ts";
 import { groupsOf, openAccount, profileOf, rateOf, printProgress } from "./command-accounts.ts";
 import { readDocument, type Document } from "./document.ts";
+import { print } from "../output.ts";
 
 interface ApplyOptions {
   to: string;
@@ -76,8 +77,4 @@ async function make(
 
 function printSecrets(secrets: readonly string[]): void {
   if (secrets.length > 0) print(`secrets without a value in the file: ${secrets.join(", ")}`);
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
 }

@@ -14,6 +14,7 @@ import { readDocument, type Document } from "./document.ts";
 import { MigrationError, printable } from "./failure.ts";
 import { groups, type Group } from "./product.ts";
 import { readAccount } from "./read.ts";
+import { print } from "../output.ts";
 
 interface DiffOptions {
   zone?: string[];
@@ -110,7 +111,3 @@ function showDifference({ product, zone, key, kind, fields = [] }: ResourceDiffe
 
 const showAnswer = ({ name, type, a, b }: AnswerDifference): string =>
   `different answer: ${printable(name)} ${type}\n    ${printable(a)} | ${printable(b)}`;
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}

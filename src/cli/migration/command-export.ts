@@ -9,6 +9,7 @@ import { exportZoneFiles } from "./export/zone-files.ts";
 import { printable } from "./failure.ts";
 import { groups } from "./product.ts";
 import { readAccount } from "./read.ts";
+import { print } from "../output.ts";
 
 interface ExportOptions {
   out: string;
@@ -63,8 +64,4 @@ function save(folder: string, files: ReadonlyMap<string, string | Uint8Array>): 
     writeFileSync(path, content, { mode: 0o600 });
     print(path);
   }
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
 }

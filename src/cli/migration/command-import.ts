@@ -5,6 +5,7 @@ import { groupsOf, openAccount, profileOf, rateOf, printProgress } from "./comma
 import { writeDocument, type Document } from "./document.ts";
 import { groups, type LeftOut } from "./product.ts";
 import { addAbsentProducts, readAccount } from "./read.ts";
+import { print } from "../output.ts";
 
 interface ImportOptions {
   zone?: string[];
@@ -28,9 +29,7 @@ export function registerImportCommand(program: Command): void {
     .option("--json", "print JSON")
     .action(async (name: string, options: ImportOptions) => {
       const document = await importAccount(name, options);
-      process.stdout.write(
-        options.json === true ? `${summaryJson(document)}\n` : summary(document, options.out),
-      );
+      print(options.json === true ? summaryJson(document) : summary(document, options.out));
     });
 }
 

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { Option, type Command } from "commander";
+import { printNote } from "../output.ts";
 import { startSelvedge, type Selvedge, type StartOptions } from "../../testkit/start-selvedge.ts";
 
 interface RunOptions extends Pick<
@@ -35,7 +36,7 @@ export function registerRunCommand(program: Command): void {
       try {
         code = await exitOf(command!, rest, platform);
         if (code !== 0) writeFileSync(har, JSON.stringify(await platform.calls.har()), { mode: 0o600 });
-        if (code !== 0) process.stderr.write(`selvedge: seed ${platform.seed}; the calls are in ${har}\n`);
+        if (code !== 0) printNote(`selvedge: seed ${platform.seed}; the calls are in ${har}`);
       } finally {
         await platform.close();
       }

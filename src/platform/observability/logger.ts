@@ -1,4 +1,5 @@
 import { pino, type Logger } from "pino";
+import { escapeControls } from "./control-characters.ts";
 import { LogWriter } from "./log-writer.ts";
 
 /** One for all loggers of the process: their lines stay in order, and each writer listens for the exit. */
@@ -9,6 +10,7 @@ let standardError: LogWriter | undefined;
  * command's result.
  */
 export function createLogger(level: string): Logger {
+  const writer = (standardError ??= new LogWriter(2));
   return pino(
     {
       level,
@@ -17,6 +19,7 @@ export function createLogger(level: string): Logger {
       formatters: { level: (label) => ({ level: label }) },
       redact: ["headers.authorization", "headers.cookie", 'headers["x-auth-key"]'],
     },
-    (standardError ??= new LogWriter(2)),
+    // Messages of customers' code are in lines, which people read on terminals.
+    { write: (line) => writer.write(escapeControls(line)) },
   );
 }
