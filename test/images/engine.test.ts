@@ -101,7 +101,11 @@ it("ends jobs that take too long, even when their process no longer responds", a
     metadata: "none",
     isAnimated: false,
   } as const;
-  const run = async () => engine.run({ picture, output, target: undefined }, { cpuMs: 1, memoryBytes: 1 });
+  const run = async () =>
+    engine.run(
+      { picture, output, target: undefined },
+      { accountId: "a", cost: { cpuMs: 1, memoryBytes: 1 } },
+    );
   expect((await run()).width).toBe(400);
   const stopped = engine.pid!;
   process.kill(stopped, "SIGSTOP");
@@ -130,8 +134,8 @@ it("aborts its jobs when it is closed, and starts no process for them", async ()
     metadata: "none",
     isAnimated: false,
   };
-  const cost = { cpuMs: 1, memoryBytes: 1 };
-  const jobs = [1, 2].map(() => engine.run({ picture, output, target: undefined } as never, cost));
+  const charge = { accountId: "a", cost: { cpuMs: 1, memoryBytes: 1 } };
+  const jobs = [1, 2].map(() => engine.run({ picture, output, target: undefined } as never, charge));
   const ended = Promise.allSettled(jobs);
   await expect.poll(() => engine.pid).toBeDefined();
   await engine.close();

@@ -55,14 +55,15 @@ async function answerInfo(spool: UploadSpool, { request, response }: BindingCall
 async function answerTransform(
   engine: ImageEngine,
   spool: UploadSpool,
-  { request, response }: BindingCall<"images">,
+  { caller: { accountId }, request, response }: BindingCall<"images">,
 ): Promise<void> {
   await spool.use(async (receive) => {
     const { order, images } = await readForm(request, receive);
     const { picture, output, cost } = compose(order, images);
     const left = new AbortController();
     response.once("close", () => left.abort(new Error("the script has left")));
-    const { bytes } = await engine.run({ picture, output, target: undefined }, cost, left.signal);
+    const job = { picture, output, target: undefined };
+    const { bytes } = await engine.run(job, { accountId, cost }, left.signal);
     response
       .writeHead(200, { "content-type": `image/${output.format}`, "content-length": bytes!.length })
       .end(bytes);

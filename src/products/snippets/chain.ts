@@ -237,9 +237,10 @@ class Chain {
       to.hostname === host
         ? this.#edgeRequest.next(from, answer, to.pathname + to.search, this.#viaOf(index))
         : this.#fetch(index, to, from, answer);
+    const owner = { id: zone?.id ?? "", accountId: accountOf(this.#edgeRequest) };
     const asked = { image, url, send };
     await inChildSpan(this.#spans[index], "image.transform", async () =>
-      this.#options.answerImageFetch(zone?.id ?? "", asked, request, response),
+      this.#options.answerImageFetch(owner, asked, request, response),
     );
   }
 

@@ -205,9 +205,9 @@ export class Run implements RunHooks {
     const image = headerText("cf.image", asked);
     // Customers do not share cached fetches with others of the account.
     const { accountId, scriptId } = this.#context.caller;
-    const owner = this.#context.loaded.script.namespace === undefined ? accountId : scriptId;
+    const id = this.#context.loaded.script.namespace === undefined ? accountId : scriptId;
     await transformTraced(this.#context, async () =>
-      this.#runtime.answerImageFetch(owner, { image, url, send }, request, response),
+      this.#runtime.answerImageFetch({ id, accountId }, { image, url, send }, request, response),
     );
   }
 

@@ -43,12 +43,20 @@ export interface RuntimeOptions {
   logger: Logger;
 }
 
+/** Whose pictures are fetched and transformed. */
+export interface PictureOwner {
+  /** The id of the account, zone or customer that shares cached pictures. */
+  id: string;
+  /** The account whose share of the engine is used. */
+  accountId: string;
+}
+
 /**
- * Answers a `fetch` with `cf.image`: the picture at `url`, transformed. `image` is the options as JSON. `owner` is the id of the
- * account or the customer that shares cached results; `send` fetches the original.
+ * Answers a `fetch` with `cf.image`: the picture at `url`, transformed. `image` is the options as JSON. `send` fetches the
+ * original.
  */
 export type AnswerImageFetch = (
-  owner: string,
+  owner: PictureOwner,
   order: { image: string; url: URL; send: Send },
   request: IncomingMessage,
   response: ServerResponse,

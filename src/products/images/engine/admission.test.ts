@@ -17,10 +17,10 @@ const settled = async (promise: Promise<unknown>): Promise<boolean> => {
 
 it("runs as many jobs as there are slots, cheap jobs first", async () => {
   const gate = admission();
-  const ends = [await gate.enter(cost(100)), await gate.enter(cost(100))];
+  const ends = [await gate.enter("a", cost(100)), await gate.enter("a", cost(100))];
   const order: string[] = [];
-  const expensive = gate.enter(cost(60_000)).then((end) => (order.push("expensive"), end));
-  const cheap = gate.enter(cost(1)).then((end) => (order.push("cheap"), end));
+  const expensive = gate.enter("a", cost(60_000)).then((end) => (order.push("expensive"), end));
+  const cheap = gate.enter("a", cost(1)).then((end) => (order.push("cheap"), end));
   expect(gate.load).toEqual({ running: 2, waiting: 2 });
   ends[0]!();
   (await cheap)();
@@ -32,12 +32,12 @@ it("runs as many jobs as there are slots, cheap jobs first", async () => {
 
 it("admits only jobs that fit in memory, but always one", async () => {
   const gate = admission({ slots: 4 });
-  const large = await gate.enter(cost(1, 500));
-  const next = gate.enter(cost(1, 10));
+  const large = await gate.enter("a", cost(1, 500));
+  const next = gate.enter("a", cost(1, 10));
   expect(await settled(next)).toBe(false);
   large();
-  const [a, b] = [await next, await gate.enter(cost(1, 80))];
-  const third = gate.enter(cost(1, 20));
+  const [a, b] = [await next, await gate.enter("a", cost(1, 80))];
+  const third = gate.enter("a", cost(1, 20));
   expect(await settled(third)).toBe(false);
   a();
   (await third)();
@@ -46,11 +46,11 @@ it("admits only jobs that fit in memory, but always one", async () => {
 
 it("returns a retry delay when the queue is full, and drops jobs whose clients disconnect", async () => {
   const gate = admission({ slots: 1, queueMax: 2 });
-  const end = await gate.enter(cost(1));
+  const end = await gate.enter("a", cost(1));
   const leaving = new AbortController();
-  const left = gate.enter(cost(4000), leaving.signal);
-  const stays = gate.enter(cost(4000));
-  const refused: unknown = await gate.enter(cost(1)).catch((error: unknown) => error);
+  const left = gate.enter("a", cost(4000), leaving.signal);
+  const stays = gate.enter("a", cost(4000));
+  const refused: unknown = await gate.enter("a", cost(1)).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(QueueFull);
   expect((refused as QueueFull).retryAfterSeconds).toBe(8);
   leaving.abort(new Error("gone"));
@@ -62,15 +62,73 @@ it("returns a retry delay when the queue is full, and drops jobs whose clients d
 
 it("runs a suspected job alone in the process", async () => {
   const gate = admission();
-  const end = await gate.enter(cost(1));
-  const alone = gate.enter(cost(1), undefined, true);
+  const end = await gate.enter("a", cost(1));
+  const alone = gate.enter("a", cost(1), undefined, true);
   expect(await settled(alone)).toBe(false);
   end();
   const endAlone = await alone;
-  const other = gate.enter(cost(1));
+  const other = gate.enter("a", cost(1));
   expect(await settled(other)).toBe(false);
   endAlone();
   (await other)();
+});
+
+it("gives each account with jobs an equal part of the time", async () => {
+  const gate = admission({ slots: 1, queueMax: 100 });
+  const order: string[] = [];
+  const end = await gate.enter("much", cost(1000));
+  const jobs = [...Array<string>(10).fill("much"), "little", "little", "other"].map(async (account) => {
+    const done = await gate.enter(account, cost(100));
+    order.push(account);
+    done();
+  });
+  end();
+  await Promise.all(jobs);
+  expect(order.slice(0, 5).toSorted()).toEqual(["little", "little", "much", "much", "other"]);
+});
+
+it("counts time that a picture took although its header promised less", async () => {
+  const gate = admission({ slots: 1, queueMax: 100 });
+  const order: string[] = [];
+  const first = await gate.enter("liar", cost(1));
+  const underway = performance.now();
+  const jobs = ["liar", "liar", "honest", "honest"].map(async (account) => {
+    const done = await gate.enter(account, cost(account === "liar" ? 1 : 3));
+    order.push(account);
+    done();
+  });
+  await expect.poll(() => performance.now() - underway).toBeGreaterThan(50);
+  first();
+  await Promise.all(jobs);
+  expect(order).toEqual(["honest", "honest", "liar", "liar"]);
+});
+
+it("gives an account a place in a queue that another one has filled", async () => {
+  const gate = admission({ slots: 1, queueMax: 4 });
+  const end = await gate.enter("much", cost(1));
+  const ask = async (account: string, ms: number): Promise<string> => {
+    try {
+      (await gate.enter(account, cost(ms)))();
+      return `${account} ${ms}`;
+    } catch (error) {
+      expect(error).toBeInstanceOf(QueueFull);
+      return "refused";
+    }
+  };
+  const asked = [...[1, 2, 3, 4, 5].map((ms) => ["much", ms]), ...[1, 2, 3].map((ms) => ["little", ms])];
+  const answers = asked.map(async ([account, ms]) => ask(account as string, ms as number));
+  // Each gets two of the four places; the account that was first loses its most expensive jobs.
+  expect(gate.load).toEqual({ running: 1, waiting: 4 });
+  end();
+  expect(await Promise.all(answers)).toEqual([
+    "much 1",
+    "much 2",
+    ...Array<string>(3).fill("refused"),
+    "little 1",
+    "little 2",
+    "refused",
+  ]);
+  expect(gate.load).toEqual({ running: 0, waiting: 0 });
 });
 
 it("runs work once for all callers, and aborts it when the last one leaves", async () => {

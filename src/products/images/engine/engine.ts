@@ -34,6 +34,12 @@ const attemptsMax = 5;
 /** After this many crashes with a job running alone, its picture is at fault. */
 const crashesMax = 2;
 
+/** The account that a job is for, and what it probably takes. */
+export interface Charge {
+  accountId: string;
+  cost: Cost;
+}
+
 /** A file of the job no longer exists. */
 export class SourceGone extends Error {}
 
@@ -80,11 +86,11 @@ export class ImageEngine {
    */
   async run(
     parts: Pick<ImageJob, "picture" | "output" | "target">,
-    cost: Cost,
+    charge: Charge,
     signal?: AbortSignal,
   ): Promise<ImageResult> {
     try {
-      const result = await this.#run(parts, cost, signal);
+      const result = await this.#run(parts, charge, signal);
       this.results.ok++;
       return result;
     } catch (error) {
@@ -95,14 +101,14 @@ export class ImageEngine {
 
   async #run(
     { picture, output, target }: Pick<ImageJob, "picture" | "output" | "target">,
-    cost: Cost,
+    charge: Charge,
     signal: AbortSignal | undefined,
   ): Promise<ImageResult> {
     const job: ImageJob = { picture, output, target, timeLimitSeconds: this.timeLimitSeconds };
     let crashes = 0;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#admitted(job, cost, signal, attempt > 1);
+        return await this.#admitted(job, charge, signal, attempt > 1);
       } catch (error) {
         if (!(error instanceof ProcessEnded)) throw this.#visible(error, job);
         if (this.#isClosed) throw imageErrors.unavailable();
@@ -125,11 +131,11 @@ export class ImageEngine {
 
   async #admitted(
     job: ImageJob,
-    cost: Cost,
+    { accountId, cost }: Charge,
     signal: AbortSignal | undefined,
     isAlone: boolean,
   ): Promise<ImageResult> {
-    const end = await this.#admission.enter(cost, signal, isAlone).catch((error: unknown) => {
+    const end = await this.#admission.enter(accountId, cost, signal, isAlone).catch((error: unknown) => {
       throw error instanceof QueueFull ? imageErrors.busy(error.retryAfterSeconds) : error;
     });
     try {

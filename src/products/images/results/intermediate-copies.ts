@@ -87,6 +87,7 @@ export class IntermediateCopies {
   }
 
   async #make(held: Held, signal: AbortSignal | undefined): Promise<string | undefined> {
+    const { accountId } = held.image!;
     const content = held.image!.content!;
     const name = this.plan.name(content);
     const work = async (shared: AbortSignal): Promise<string | undefined> => {
@@ -98,7 +99,7 @@ export class IntermediateCopies {
       const cost = estimate(content, recipe, this.plan.size(content));
       const target = this.#results.path(name);
       const { bytes, sizeBytes } = await this.#engine
-        .run({ picture, output, target }, cost, shared)
+        .run({ picture, output, target }, { accountId, cost }, shared)
         .finally(file.release);
       if (bytes !== undefined) return undefined; // the disk is full
       this.#results.adopt(name, sizeBytes, () => held.isCurrent);

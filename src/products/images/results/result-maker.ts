@@ -106,7 +106,10 @@ export class ResultMaker {
       focus: image.focus,
     };
     const cost = estimate(intermediateCopy?.probe ?? content, planned.recipe, planned.size);
-    const result = await this.#engine.run({ picture, output, target }, cost, signal).finally(file.release);
+    const { accountId } = image;
+    const result = await this.#engine
+      .run({ picture, output, target }, { accountId, cost }, signal)
+      .finally(file.release);
     if (result.focus !== null && image.focus === null) {
       image.focus = result.focus;
       unawaited(

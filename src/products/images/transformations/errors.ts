@@ -8,7 +8,7 @@ export const transformationErrors = defineErrors("transformations", {
   invalidUrl: (why: string) => `Could not fetch the image: the URL is invalid: ${why}`,
   loop: () => "The source is a transformed image, which would cause a loop",
   busy: () => ({
-    message: "Too many pictures are being fetched for this zone. Try again",
+    message: "Too many pictures are being fetched for this zone or its account. Try again",
     retryAfterSeconds: 1,
   }),
   notFound: () => "Could not fetch the image: the origin answered 404 Not Found",

@@ -2,13 +2,13 @@ import type { Send } from "../../../edge/origin/outbound.ts";
 import type { ProcessCalls } from "../../../platform/process-calls/calls.ts";
 import { Kept } from "../../../platform/process-calls/kept.ts";
 import { failing, understood } from "../../../workers/call-failures.ts";
-import type { AnswerImageFetch } from "../../../workers/runtime/runtime-options.ts";
+import type { AnswerImageFetch, PictureOwner } from "../../../workers/runtime/runtime-options.ts";
 
 const fetchName = "image fetch";
 const originalName = "original of an image fetch";
 
 interface FetchDetails {
-  owner: string;
+  owner: PictureOwner;
   /** The options as JSON. */
   image: string;
   /** Where the main process requests the original: the script's process, and the name there of the script's `send`. */

@@ -19,7 +19,12 @@ function newMain(lifeMs: number): { calls: ProcessCalls; questions: () => number
   };
   return { calls: { ask } as unknown as ProcessCalls, questions: () => questions };
 }
-const wanted = { owner: "zone", url: new URL("http://a.example/"), headers: [], send: async () => {} };
+const wanted = {
+  owner: { id: "zone", accountId: "account" },
+  url: new URL("http://a.example/"),
+  headers: [],
+  send: async () => {},
+};
 const use = async <T>(originals: OriginalsOfMain, work: (original: Original) => Promise<T>): Promise<T> =>
   originals.use({ ...wanted, signal: new AbortController().signal }, work);
 const folder = async (original: Original): Promise<string> => original.folder;

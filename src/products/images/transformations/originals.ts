@@ -17,9 +17,12 @@ import { fetchOriginal } from "./fetch-original.ts";
 import { freshnessOf } from "./freshness.ts";
 import { entriesMax } from "../../../platform/util/loading-cache.ts";
 import { clock } from "../../../platform/timers/clock.ts";
+import type { PictureOwner } from "../../../workers/runtime/runtime-options.ts";
 
 /** A picture of an origin, stored among the results. */
 export interface Original {
+  /** The account whose share of the engine its transformations use. */
+  accountId: string;
   /** Its folder in the results, and its name there. */
   folder: string;
   name: string;
@@ -44,8 +47,7 @@ export interface FreshOriginal {
 
 /** A picture to fetch. */
 export interface WantedOriginal {
-  /** Separates the cached pictures, and limits the fetches of a zone. */
-  owner: string;
+  owner: PictureOwner;
   url: URL;
   /** Headers for the origin. */
   headers: readonly string[];
@@ -59,8 +61,9 @@ interface Known extends FreshOriginal {
 
 const knownMax = 20_000;
 const fetchesMax = 64;
-/** Per zone, so that the visitors of one zone cannot use all fetches. */
+/** Per zone, and per account, so that the visitors of none can use all fetches. */
 const fetchesOfOwnerMax = 16;
+const fetchesOfAccountMax = 48;
 /** How long "not storable" is remembered, to avoid fetching such pictures twice. */
 const unstorableMs = 60_000;
 
@@ -70,7 +73,7 @@ export const originalKey = ({
   url,
   headers,
 }: Pick<WantedOriginal, "owner" | "url" | "headers">): string =>
-  hash("sha256", [owner, url.href, ...headers].join("\n"));
+  hash("sha256", [owner.id, url.href, ...headers].join("\n"));
 
 /**
  * Pictures of origins: fetched once for concurrent requests, cached as the origin allows, then revalidated.
@@ -113,7 +116,7 @@ export class Originals {
       fetchOriginal(url, headers, send, async (answer) => {
         const received = await this.#receive(answer);
         try {
-          return await use(await this.#read(key, received, answer, false));
+          return await use(await this.#read(wanted, received, answer, false));
         } finally {
           await rm(received.file, { force: true });
         }
@@ -140,7 +143,8 @@ export class Originals {
   }
 
   /** Revalidates the picture at the origin, or fetches it. Undefined for one that must not be stored. */
-  async #refresh({ owner, url, headers, send }: WantedOriginal, key: string): Promise<Original | undefined> {
+  async #refresh(wanted: WantedOriginal, key: string): Promise<Original | undefined> {
+    const { owner, url, headers, send } = wanted;
     const known = this.#known.get(key);
     const isThere = known !== undefined && (await this.#isThere(known));
     const conditions = isThere ? conditionsOf(known) : [];
@@ -160,7 +164,7 @@ export class Originals {
             return undefined;
           }
           const received = await this.#receive(answer);
-          const original = await this.#keep(key, received, answer, known?.original);
+          const original = await this.#keep(wanted, received, answer, known?.original);
           const etag = answer.headers.get("etag");
           this.#known.set(
             key,
@@ -175,18 +179,29 @@ export class Originals {
     }
   }
 
-  async #counted<T>(owner: string, work: () => Promise<T>): Promise<T> {
-    const own = this.#fetchesOf.get(owner) ?? 0;
-    if (this.#fetches >= fetchesMax || own >= fetchesOfOwnerMax) throw transformationErrors.busy();
+  async #counted<T>({ id, accountId }: PictureOwner, work: () => Promise<T>): Promise<T> {
+    const all = this.#fetchesOf;
+    const [zone, account] = [`zone ${id}`, `account ${accountId}`];
+    if (
+      this.#fetches >= fetchesMax ||
+      (all.get(zone) ?? 0) >= fetchesOfOwnerMax ||
+      (all.get(account) ?? 0) >= fetchesOfAccountMax
+    )
+      throw transformationErrors.busy();
+    const add = (name: string, change: number): void => {
+      const count = (all.get(name) ?? 0) + change;
+      if (count === 0) all.delete(name);
+      else all.set(name, count);
+    };
     this.#fetches += 1;
-    this.#fetchesOf.set(owner, own + 1);
+    add(zone, 1);
+    add(account, 1);
     try {
       return await work();
     } finally {
       this.#fetches -= 1;
-      const left = this.#fetchesOf.get(owner)! - 1;
-      if (left === 0) this.#fetchesOf.delete(owner);
-      else this.#fetchesOf.set(owner, left);
+      add(zone, -1);
+      add(account, -1);
     }
   }
 
@@ -219,14 +234,16 @@ export class Originals {
   }
 
   async #read(
-    folder: string,
+    wanted: WantedOriginal,
     { file, sha256, sizeBytes }: { file: string; sha256: string; sizeBytes: number },
     { headers }: ReceivedResponse,
     isStorable: boolean,
   ): Promise<Original> {
     const found = await probe(file);
     checkSize(found);
+    const folder = originalKey(wanted);
     return {
+      accountId: wanted.owner.accountId,
       folder,
       name: `${folder}/${sha256.slice(0, 32)}`,
       path: file,
@@ -246,16 +263,16 @@ export class Originals {
    * deleted.
    */
   async #keep(
-    folder: string,
+    wanted: WantedOriginal,
     received: { file: string; sha256: string; sizeBytes: number },
     answer: ReceivedResponse,
     before: Original | undefined,
   ): Promise<Original> {
     try {
-      const original = await this.#read(folder, received, answer, true);
+      const original = await this.#read(wanted, received, answer, true);
       if (before !== undefined && before.sha256 !== original.sha256) {
         before.isCurrent = false;
-        await this.#results.purge(folder);
+        await this.#results.purge(original.folder);
       }
       original.path = this.#results.path(original.name);
       await mkdir(dirname(original.path), { recursive: true, mode: 0o700 });

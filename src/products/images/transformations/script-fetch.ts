@@ -5,6 +5,7 @@ import { parseTransform } from "../recipe/options.ts";
 import { publicError, sendError } from "../delivery/respond.ts";
 import { transformationErrors } from "./errors.ts";
 import type { Send } from "../../../edge/origin/outbound.ts";
+import type { PictureOwner } from "../../../workers/runtime/runtime-options.ts";
 import { isOfTransformation } from "./fetch-original.ts";
 import { sourceUrl, type TransformationRequest } from "./request.ts";
 import type { Transformations } from "./transformations.ts";
@@ -18,7 +19,7 @@ const headers = ["Accept", "image/avif,image/webp,image/*", "User-Agent", "Selve
  */
 export async function answerScriptFetch(
   transformations: Transformations,
-  owner: string,
+  owner: PictureOwner,
   { image, url, send }: { image: string; url: URL; send: Send },
   request: IncomingMessage,
   response: ServerResponse,

@@ -7,6 +7,7 @@ import type { Original } from "./originals.ts";
 import { Transformations } from "./transformations.ts";
 
 const original: Original = {
+  accountId: "d",
   folder: "a",
   name: "a/b",
   path: "/nowhere",
@@ -45,7 +46,7 @@ it("looks for a picture again that was removed before its result was made", asyn
   const wanted = { transform: parseOptions("width=50"), source: new URL("http://a.example/picture.png") };
   await using server = createServer((request, response) => {
     transformations
-      .answer("zone", wanted, [], async () => {}, request, response)
+      .answer({ id: "zone", accountId: "d" }, wanted, [], async () => {}, request, response)
       .catch(() => response.destroy());
   }).listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));

@@ -24,6 +24,7 @@ import type { Stored } from "../results/results.ts";
 import { isAllowedOrigin } from "./allowed-origins.ts";
 import { transformationErrors } from "./errors.ts";
 import type { Send } from "../../../edge/origin/outbound.ts";
+import type { PictureOwner } from "../../../workers/runtime/runtime-options.ts";
 import { isOfTransformation } from "./fetch-original.ts";
 import type { Original, Originals } from "./originals.ts";
 import {
@@ -135,19 +136,17 @@ export class Transformations {
     via: Via,
   ): Promise<void> {
     const { request } = edgeRequest;
+    const accountId = edgeRequest.zone?.configuration?.accountId ?? zone.id;
     const send: Send = async (url, from, to) =>
       url.hostname === edgeRequest.host
         ? edgeRequest.next(from, to, url.pathname + url.search, via)
-        : this.#options.send(url, from, to, {
-            accountId: edgeRequest.zone?.configuration?.accountId ?? zone.id,
-            via,
-          });
-    await this.answer(zone.id, asked, fetchHeaders, send, request, edgeRequest.response);
+        : this.#options.send(url, from, to, { accountId, via });
+    await this.answer({ id: zone.id, accountId }, asked, fetchHeaders, send, request, edgeRequest.response);
   }
 
   /** Sends a transformed picture. Rejects with a DomainError while nothing has been sent. */
   async answer(
-    owner: string,
+    owner: PictureOwner,
     { transform, source }: Pick<TransformationRequest, "transform" | "source">,
     headers: readonly string[],
     send: Send,

@@ -25,6 +25,7 @@ export class TransformedPictures implements TransformedResults {
 
   async make(original: Original, name: string, planned: PlannedResult, signal: AbortSignal): Promise<Stored> {
     const { transform, output } = planned.recipe;
+    const { accountId } = original;
     const cost = estimate(original.probe, planned.recipe, planned.size);
     const picture = {
       path: original.path,
@@ -33,11 +34,15 @@ export class TransformedPictures implements TransformedResults {
       focus: original.focus,
     };
     if (!original.isStorable) {
-      const { bytes } = await this.#engine.run({ picture, output, target: undefined }, cost, signal);
+      const { bytes } = await this.#engine.run(
+        { picture, output, target: undefined },
+        { accountId, cost },
+        signal,
+      );
       return { bytes: Buffer.from(bytes!) };
     }
     const run = async (target: string, shared: AbortSignal): Promise<ImageResult> => {
-      const result = await this.#engine.run({ picture, output, target }, cost, shared);
+      const result = await this.#engine.run({ picture, output, target }, { accountId, cost }, shared);
       original.focus ??= result.focus;
       return result;
     };
