@@ -47,6 +47,7 @@ import { dispatch, dispatchUsage } from "./workers/dispatch/capability.ts";
 import { bindings, startup } from "./workers/capability.ts";
 import { d1 } from "./products/d1/capability.ts";
 import { objects } from "./workers/objects/capability.ts";
+import { previews } from "./workers/previews/capability.ts";
 import { runtime, scriptsForScripts } from "./workers/runtime/capability.ts";
 import { scripts } from "./workers/scripts/capability.ts";
 import { tails } from "./workers/tail/capability.ts";
@@ -108,6 +109,7 @@ export const capabilities = [
   tails,
   scriptsForScripts, // before the handlers of scripts and snippets
   runtime,
+  previews,
   objects,
   d1,
   kv,

@@ -4,6 +4,7 @@ import { mebibyte } from "../platform/bytes.ts";
 import { processes } from "../platform/capability-processes.ts";
 import { partOfNode } from "../platform/processes/part-of-node.ts";
 import { Cells } from "./cells.ts";
+import { SingleUseCells } from "./single-use.ts";
 import { RpcTunnels } from "./gateway/rpc-tunnels.ts";
 import { RemoteTunnelPool } from "./objects/remote-tunnels.ts";
 import { RunAdmission } from "./limits/admission.ts";
@@ -53,13 +54,16 @@ export const sandbox = capability({
       customerCells: cellsOf("customers"),
       /** Uploads of customers are started here once, so that slow startup code delays no requests. */
       uploadCells: new Cells({ ...settings, shared: 1, spares: 0, scriptsMax: 10 }, logger),
+      /** A cell for each run of code that is not deployed. */
+      singleUseCells: new SingleUseCells(settings, logger, tunnels),
       /** Admission of fetches and binding requests of scripts and snippets. */
       subrequests: new RunAdmission(admissionLimits(settings, config.cellSubrequestsMax)),
     };
   },
   metrics: async ({ cells, customerCells }) =>
     (await import("./metrics.ts")).cellMetrics({ accounts: cells, customers: customerCells }),
-  async close({ cells, customerCells, uploadCells }) {
-    await Promise.all([cells.close(), customerCells.close(), uploadCells.close()]);
+  async close({ cells, customerCells, uploadCells, singleUseCells }) {
+    const pools = [cells, customerCells, uploadCells, singleUseCells];
+    await Promise.all(pools.map(async (pool) => pool.close()));
   },
 });

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { setPriority } from "node:os";
 import { RunAdmission, type RunAdmissionLimits, type ScriptSlots } from "./limits/admission.ts";
-import { CpuLimiter } from "./limits/cpu-limiter.ts";
+import { guard } from "./limits/guard.ts";
 import type { Cell } from "./cell.ts";
 import { CellError, CellFault, type FaultKind } from "./errors.ts";
 import type { CellScript } from "./process/script.ts";
@@ -39,7 +39,6 @@ interface OwnerQueue {
   order: AbortController;
 }
 
-const checkEveryMs = 2;
 /** Owners with faults and owners with heavy runs get a lower priority; most others are innocent. */
 const niceness = 10;
 
@@ -340,33 +339,6 @@ const idleLookEveryMs = 20;
 /** The part of dedicated cells that requests of visitors may use. */
 const requestsPart = 7 / 8;
 const nothing = (): void => {};
-
-/**
- * Checks the limits every few milliseconds, with a CPU limiter for exactness, until the returned function is
- * called. Kills the cell at the first fault.
- */
-function guard(
-  cell: Cell,
-  watch: DedicatedWatch,
-  onFault: (fault: FaultKind) => void = () => {},
-): () => void {
-  const limiter = CpuLimiter.on(cell.process.pid, watch.endCpuMs);
-  const check = (): void => {
-    const fault = watch.check();
-    if (fault !== undefined) {
-      onFault(fault);
-      cell.die(fault);
-      return;
-    }
-    limiter?.moveTo(watch.endCpuMs);
-    timer = setTimeout(check, checkEveryMs);
-  };
-  let timer = setTimeout(check, checkEveryMs);
-  return () => {
-    clearTimeout(timer);
-    limiter?.release();
-  };
-}
 
 function yieldToOthers(cell: Cell): void {
   try {

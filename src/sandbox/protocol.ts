@@ -78,8 +78,8 @@ export interface RunMetadata {
   visitor?: string;
   /** The handler to call when it is not `fetch`. */
   event?: string;
-  /** Whether the run's logs are collected. */
-  isTraced?: boolean;
+  /** Whether the run's logs are collected: until its end, or sent `early`, because it may be ended. */
+  isTraced?: boolean | "early";
   /** Added to the script's `env`. */
   params?: Record<string, unknown>;
   /** The Durable Object that the request is for, in a cell of objects. */

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { RunOptions } from "../sandbox/cell.ts";
 import type { Cells } from "../sandbox/cells.ts";
 import { CellError } from "../sandbox/errors.ts";
 import type { CellScript } from "../sandbox/process/script.ts";
@@ -8,8 +9,29 @@ import { CollectedResponse } from "./runtime/collected-response.ts";
 import type { BindingRegistry } from "./binding-registry.ts";
 import { cellOf } from "./runtime/script-cache.ts";
 
-const startupCpuMs = 1000;
+/** CPU time that the code of an upload may use until it waits for requests. */
+export const startupCpuMs = 1000;
 const responseBytesMax = 1024;
+
+/** A run that only starts the code. `begins` is called when a cell is available. */
+export const startupRun = (script: CellScript, begins: () => void): RunOptions => ({
+  script,
+  request: {
+    method: "GET",
+    path: "/load",
+    headers: ["host", "startup"],
+    metadata: { entrypoint: "Control" },
+    body: null,
+  },
+  answer: { response: new CollectedResponse(responseBytesMax), headers: (raw) => [...raw] },
+  hooks: () => {
+    begins();
+    return { fetch: (_url, _request, response) => response.writeHead(403).end() };
+  },
+});
+
+/** Why the code did not start, for its author; undefined if the lack of a cell shows nothing about it. */
+export const startupFault = (error: CellError): string | undefined => faults[error.kind]?.(error);
 
 /** Runs the code of a new version until it waits for requests, before it is deployed. */
 export class Startup {
@@ -28,25 +50,11 @@ export class Startup {
     let startedAt = performance.now();
     const tookMs = (): number => Math.ceil(performance.now() - startedAt);
     try {
-      await cells.run(() => ({
-        script: this.#cellScript(script),
-        request: {
-          method: "GET",
-          path: "/load",
-          headers: ["host", "startup"],
-          metadata: { entrypoint: "Control" },
-          body: null,
-        },
-        answer: { response: new CollectedResponse(responseBytesMax), headers: (raw) => [...raw] },
-        hooks: () => {
-          startedAt = performance.now(); // set again when a cell is available
-          return { fetch: (_url, _request, response) => response.writeHead(403).end() };
-        },
-      }));
+      await cells.run(() => startupRun(this.#cellScript(script), () => (startedAt = performance.now())));
       return { fault: undefined, tookMs: tookMs() };
     } catch (error) {
       if (!(error instanceof CellError)) throw error;
-      return { fault: faults[error.kind]?.(error), tookMs: tookMs() };
+      return { fault: startupFault(error), tookMs: tookMs() };
     }
   }
 
@@ -64,7 +72,6 @@ export class Startup {
   }
 }
 
-/** Without an entry: the lack of a cell shows nothing about the script. */
 const faults: Partial<Record<CellError["kind"], (error: CellError) => string>> = {
   exception: ({ message }) => message.replace(/^Failed to start Worker:\s*/, ""),
   cpu: () => "Error: Script startup exceeded CPU time limit.",

@@ -25,6 +25,7 @@ import { botManagementOperations } from "../../src/edge/client-info/api.ts";
 import { queueOperations } from "../../src/products/queues/api.ts";
 import { rulesetOperations } from "../../src/control/rulesets/api.ts";
 import { scheduleOperations } from "../../src/products/schedules/api.ts";
+import { previewOperations } from "../../src/workers/previews/api.ts";
 import { scriptOperations } from "../../src/workers/scripts/api.ts";
 import { snippetOperations } from "../../src/products/snippets/api.ts";
 import { tlsOperations } from "../../src/edge/tls/certificates/api.ts";
@@ -51,6 +52,7 @@ const calledElsewhere = new Set<Operation>([
   ...assetOperations,
   ...assetListOperations,
   ...scriptOperations,
+  ...previewOperations,
   ...dispatchOperations,
   ...usageOperations,
   ...namespaceOperations,

@@ -3,7 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { assetOperations } from "../../src/workers/assets/uploads/api.ts";
 import { assetListOperations } from "../../src/workers/assets/uploads/api-list.ts";
 import { operations } from "../../src/capabilities.ts";
+import { previewOperations } from "../../src/workers/previews/api.ts";
 import { scriptOperations } from "../../src/workers/scripts/api.ts";
+import { previewForm } from "../runtime/platform.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
@@ -403,7 +405,21 @@ it("has static assets", async () => {
   await expect(missing).rejects.toMatchObject({ status: 404 });
 });
 
+it("runs code that is not deployed", async () => {
+  await put("previewed");
+  const before = (await client.workers.scripts.versions.list("previewed", { account_id })).result;
+  // The client has no methods for our own operations.
+  const answer: { result: { response: { body: string } } } = await client.post(
+    `/accounts/${account_id}/workers/scripts/previewed/edge/preview`,
+    { body: previewForm(code("unsaved"), {}) },
+  );
+  expect(answer.result).toMatchObject({ outcome: "ok", response: { status: 200, body: "unsaved" } });
+  const after = (await client.workers.scripts.versions.list("previewed", { account_id })).result;
+  expect(after).toEqual(before);
+});
+
 it("every operation has been called", () => {
-  const wanted = [...scriptOperations, ...assetOperations, ...assetListOperations].map(({ id }) => id);
+  const lists = [scriptOperations, previewOperations, assetOperations, assetListOperations];
+  const wanted = lists.flat().map(({ id }) => id);
   expect(wanted.filter((id) => !called.has(id))).toEqual([]);
 });

@@ -56,6 +56,46 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
     await page.context().close();
   });
 
+  it("44: previews edited code, shows its response and logs, and visitors still get the old one", async () => {
+    const script = "tried";
+    await console.call(
+      "PUT",
+      `/accounts/${account}/workers/scripts/${script}`,
+      scriptForm('export default { fetch: () => new Response("old") };'),
+    );
+    const { subdomain } = await api<{ subdomain: string }>("GET", "/workers/subdomain");
+    const visit = async (): Promise<string> =>
+      (await data.visit(`http://${script}.${subdomain}.workers.localhost/`)).text();
+    expect(await visit()).toBe("old");
+    const page = await console.opened(`/scripts/${script}`);
+    await page.getByLabel("index.js", { exact: true }).fill(
+      `export default { async fetch(request) {
+        console.log("asked for", new URL(request.url).pathname, request.headers.get("x-one"), await request.text());
+        return new Response("new", { status: 201 });
+      } };`,
+    );
+    const form = page.locator("section.card", { has: page.getByRole("heading", { name: "Preview" }) });
+    await form.getByLabel("Method").selectOption("POST");
+    await form.getByLabel("Path").fill("/page?x=1");
+    await form.getByLabel("Headers").fill("x-one: 1");
+    await form.getByLabel("Body").fill("typed");
+    await page.keyboard.press("Control+Enter");
+    await form.getByText("Status 201").waitFor();
+    const text = async (name: string): Promise<string> =>
+      (await form.getByRole("region", { name }).textContent()) ?? "";
+    expect(await text("Response")).toMatch(/^HTTP\/1\.1 201\n[^]*\n\nnew$/);
+    expect(await text("Logs")).toBe("log   asked for /page 1 typed");
+    await form.getByText("CPU time").waitFor();
+    expect(await visit()).toBe("old");
+    // The code is still in the editor, and still unsaved.
+    expect(await page.getByLabel("index.js", { exact: true }).inputValue()).toContain('"new"');
+    await page.getByLabel("index.js", { exact: true }).fill("export default {");
+    await form.getByRole("button", { name: "Send" }).click();
+    await form.getByRole("alert").getByText("SyntaxError").waitFor();
+    expect(await visit()).toBe("old");
+    await page.context().close();
+  });
+
   it("46: shows what two versions differ in, module by module, and no values of secrets", async () => {
     const upload = async (
       main: string,

@@ -75,6 +75,14 @@ export function screensOf(
       path: `${a}/scripts/shop-orders?tab=${tab}`,
     })),
     {
+      name: "script-preview",
+      path: `${a}/scripts/visits?tab=code&preview_path=%2Fa%2Fbroken`,
+      prepare: async (page) => {
+        await page.getByRole("button", { name: "Send" }).click();
+        await page.getByRole("region", { name: "Exception 1" }).waitFor();
+      },
+    },
+    {
       name: "script-difference",
       path: `${a}/scripts/visits?tab=versions`,
       prepare: async (page) => {

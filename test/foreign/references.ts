@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { findPermissionGroup } from "../../src/control/access/permissions.ts";
 import type { Operation } from "../../src/control/api/operation.ts";
-import { uploadForm } from "../runtime/platform.ts";
+import { previewForm, uploadForm } from "../runtime/platform.ts";
 import type { World } from "./world.ts";
 
 /**
@@ -57,6 +57,14 @@ const uploadReferences = uploads.flatMap((operation) =>
   })),
 );
 
+const previewReferences = kinds.slice(0, -1).map((binding): Reference => ({
+  operation: "script_preview",
+  fields: ["body.metadata.bindings"],
+  send: (other, own) => ({
+    form: previewForm(code, { bindings: [{ name: "X", ...binding(other, own) }] }),
+  }),
+}));
+
 const record = { type: "A", name: "second", content: "192.0.2.2", ttl: 60 };
 const consumer = (fields: object): object => ({ type: "worker", ...fields });
 const tokenPolicy = (resources: object, ...names: string[]): object => ({
@@ -101,6 +109,7 @@ export const references: readonly Reference[] = [
     answer: "filter",
   })),
   ...uploadReferences,
+  ...previewReferences,
   ...["account_token_create", "account_token_update"].flatMap((operation) =>
     tokenBodies.map((body): Reference => ({
       operation,

@@ -59,6 +59,14 @@ export function uploadForm(given: ScriptUpload | string): FormData {
   return form;
 }
 
+/** The multipart form of a preview of one module. */
+export function previewForm(code: string, metadata: object, request: object = {}): FormData {
+  const form = uploadForm(code);
+  const asked = { url: "https://preview.example/", ...request };
+  form.set("metadata", JSON.stringify({ main_module: main, request: asked, ...metadata }));
+  return form;
+}
+
 export type Hosting = TestServer & Calls;
 
 /** Starts a platform in this process. */

@@ -12,7 +12,8 @@ import { Loaded } from "../../parts/states.tsx";
 import { formOf, refusalOf, type FolderCode } from "./folder.ts";
 import { FolderField } from "./folder-field.tsx";
 import { uploadOf, useCode, type Code } from "./modules.ts";
-import { shortId, type ScriptPlace } from "./script.ts";
+import { Preview } from "./preview.tsx";
+import { one, shortId, type ScriptPlace } from "./script.ts";
 
 interface TabProps {
   place: ScriptPlace;
@@ -173,6 +174,7 @@ function Editor({ place, code, isReadOnly, onDone }: EditorProps) {
           </>
         )}
       </ActionForm>
+      {place.one === one && <Preview place={place} code={code} texts={texts} />}
     </>
   );
 }

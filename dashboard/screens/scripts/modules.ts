@@ -37,9 +37,13 @@ export const useCode = (path: string | undefined, version = ""): Query<Code> =>
   useAsync(path && `${path} ${version}`, (signal) => readCode(path!, version, signal));
 
 /** The form of an upload: the modules as they were, with new text in some. */
-export function uploadOf(code: Code, texts: Readonly<Record<string, string>>): FormData {
+export function uploadOf(
+  code: Code,
+  texts: Readonly<Record<string, string>>,
+  metadata: object = {},
+): FormData {
   const form = new FormData();
-  form.set("metadata", JSON.stringify({ main_module: code.main }));
+  form.set("metadata", JSON.stringify({ main_module: code.main, ...metadata }));
   for (const { name, file } of code.modules) {
     const text = texts[name];
     form.set(name, text === undefined ? file : new File([text], name, { type: file.type }));

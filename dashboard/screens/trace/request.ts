@@ -1,9 +1,8 @@
 import { quote } from "../../code/quote.ts";
 import type { Call } from "../../core/client.ts";
 import { useEffect, useLayoutEffect } from "preact/hooks";
+import { headersOf } from "../../core/typed-request.ts";
 import { setSearch, useLocation, useSearch } from "../../core/router.ts";
-
-export const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 
 const names = ["url", "method", "headers", "body", "ip", "country", "score", "expression"] as const;
 /** The traced request, as typed. The URL of the screen contains all of it. */
@@ -35,18 +34,6 @@ export function useAsked(url: string): [Asked, (name: keyof Asked) => (value: st
     (name) => (value) => setters.get(name)!(value),
   ];
 }
-
-/** Lines of "name: value". A line without a colon is a name without a value, which the API refuses by name. */
-const headersOf = (text: string): Record<string, string> =>
-  Object.fromEntries(
-    text
-      .split("\n")
-      .filter((line) => line.trim() !== "")
-      .map((line) => {
-        const colon = line.indexOf(":");
-        return colon < 0 ? [line.trim(), ""] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
-      }),
-  );
 
 /** The call that traces the request. It sends nothing to the origin. */
 export const callOf = (account: string, asked: Asked): Call => ({

@@ -3,10 +3,11 @@ import { AsCode } from "../../code/as-code.tsx";
 import { useAsync } from "../../core/async.ts";
 import { perform, type ApiFailure, type Call } from "../../core/client.ts";
 import { useSettled } from "../../core/settled.ts";
+import { methods } from "../../core/typed-request.ts";
 import { SelectField, TextField } from "../../parts/form.tsx";
 import { Card, Folded, Page } from "../../parts/layout.tsx";
 import { Empty, Failure } from "../../parts/states.tsx";
-import { callOf, methods, useAsked, type Asked } from "./request.ts";
+import { callOf, useAsked, type Asked } from "./request.ts";
 import { titleOf, type Trace } from "./step.ts";
 import { Phase, PhaseState } from "./steps.tsx";
 

@@ -166,17 +166,26 @@ export class DedicatedWatch {
   readonly #startBytes: number;
   readonly #startTrafficBytes: number;
   readonly #limits: { cpuMs: number; memoryBytes: number };
+  #lastCpuMs: number;
 
   constructor(cell: WatchedCell, limits: { cpuMs: number; memoryBytes: number }) {
     this.#cell = cell;
     this.#limits = limits;
     this.#startCpuMs = cell.process.cpuMs();
+    this.#lastCpuMs = this.#startCpuMs;
     this.#startBytes = cell.process.rssBytes();
     this.#startTrafficBytes = cell.traffic.bytes;
   }
 
+  /** After the end of the process: as last seen. */
   get usedCpuMs(): number {
-    return this.#cell.process.cpuMs() - this.#startCpuMs;
+    return this.#cpuMs() - this.#startCpuMs;
+  }
+
+  #cpuMs(): number {
+    const cpuMs = this.#cell.process.cpuMs();
+    if (!Number.isNaN(cpuMs)) this.#lastCpuMs = cpuMs;
+    return this.#lastCpuMs;
   }
 
   /** CPU time of the process at which the limit is reached. */
@@ -193,8 +202,7 @@ export class DedicatedWatch {
     const grownBytes = this.#cell.process.rssBytes() - this.#startBytes;
     if (grownBytes > memoryBytes + Math.min(this.#passedBytes * passingBytesPerByte, memoryBytes))
       return "memory";
-    // NaN means that the process has ended, which is reported elsewhere.
-    if (!(this.#cell.process.cpuMs() > this.endCpuMs)) return undefined;
+    if (!(this.#cpuMs() > this.endCpuMs)) return undefined;
     // Allocating much memory takes CPU time too: then memory is the more useful message.
     return grownBytes > memoryBytes / 4 ? "memory" : "cpu";
   }

@@ -34,7 +34,7 @@ const stackBytesMax = 3 * errorLengths.stack;
 export class Run implements RunHooks {
   readonly #runtime: Runtime;
   readonly #context: RunContext;
-  readonly #trace: RunTrace | undefined;
+  readonly #trace: Pick<RunTrace, "collect"> | undefined;
   /** Whether each of the run's dispatches must go through the gateway. */
   readonly #isCareful: boolean;
   /** Stack of the last exception of the script, as reported from its isolate. */
@@ -46,7 +46,7 @@ export class Run implements RunHooks {
   #hasPassed = false;
 
   /** `trace` is undefined without a live log of the script. */
-  constructor(runtime: Runtime, context: RunContext, trace?: RunTrace, isCareful = false) {
+  constructor(runtime: Runtime, context: RunContext, trace?: Pick<RunTrace, "collect">, isCareful = false) {
     this.#runtime = runtime;
     this.#context = context;
     this.#trace = trace;

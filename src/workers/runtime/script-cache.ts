@@ -57,7 +57,7 @@ export class ScriptCache {
   async get(key: string, load: () => Promise<RuntimeScript | undefined>): Promise<LoadedScript | undefined> {
     return this.#scripts.get(key, async () => {
       const script = await load();
-      return script && this.#loaded(script);
+      return script && loadedOf(script, this.#limits, this.#bindings);
     });
   }
 
@@ -69,27 +69,32 @@ export class ScriptCache {
   forget(scriptId: string): void {
     this.#scripts.forget(({ script }) => script.scriptId === scriptId);
   }
+}
 
-  #loaded(script: RuntimeScript): LoadedScript {
-    const { accountId, scriptId, name: scriptName, id: versionId } = script;
-    const limits = strictest(this.#limits, script.limits);
-    const cell = {
-      ...cellOf(script, this.#bindings),
-      cpuMs: limits.cpuMs,
-      memoryBytes: this.#limits.memoryBytes,
-    };
-    const has = (wanted: BindingTypeName): boolean => script.bindings.some(({ type }) => type === wanted);
-    const dispatches = has("dispatch_namespace");
-    return {
-      script,
-      caller: { accountId, scriptId, scriptName, versionId },
-      limits,
-      cell,
-      group: dispatches ? { ...cell, owner: `${cell.owner} and those it dispatches to` } : undefined,
-      mayBeNear: !dispatches && script.namespace === undefined && has("durable_object_namespace"),
-      late: new Map(),
-    };
-  }
+/** A version, ready for a cell, with the limits of the installation. */
+export function loadedOf(
+  script: RuntimeScript,
+  installation: RunLimits & Pick<RuntimeLimits, "memoryBytes">,
+  bindings: BindingRegistry,
+): LoadedScript {
+  const { accountId, scriptId, name: scriptName, id: versionId } = script;
+  const limits = strictest(installation, script.limits);
+  const cell = {
+    ...cellOf(script, bindings),
+    cpuMs: limits.cpuMs,
+    memoryBytes: installation.memoryBytes,
+  };
+  const has = (wanted: BindingTypeName): boolean => script.bindings.some(({ type }) => type === wanted);
+  const dispatches = has("dispatch_namespace");
+  return {
+    script,
+    caller: { accountId, scriptId, scriptName, versionId },
+    limits,
+    cell,
+    group: dispatches ? { ...cell, owner: `${cell.owner} and those it dispatches to` } : undefined,
+    mayBeNear: !dispatches && script.namespace === undefined && has("durable_object_namespace"),
+    late: new Map(),
+  };
 }
 
 /** The smaller one of each limit. */

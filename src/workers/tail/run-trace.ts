@@ -128,7 +128,7 @@ async function collectedIn(request: IncomingMessage): Promise<Collected> {
 const isStack = (value: unknown): value is string => typeof value === "string" && value.includes("\n    at ");
 
 /** Maps the stacks in the logs and exceptions of a run. */
-async function withShownStacks(collected: Collected, shown: ShowStacks): Promise<Collected> {
+export async function withShownStacks(collected: Collected, shown: ShowStacks): Promise<Collected> {
   const { logs, exceptions } = collected;
   const stacks = [
     ...exceptions.flatMap(({ stack }) => stack ?? []),

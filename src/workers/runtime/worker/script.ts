@@ -180,10 +180,11 @@ function handleWithMetadata(
   ctx: object,
 ): Promise<Response> {
   const { isTraced, event, params } = metadata;
-  if (isTraced === true)
-    return traced(ctx as Waiting, () =>
-      handleWithMetadata(handlers, { ...metadata, isTraced: false }, request, env, ctx),
-    );
+  if (isTraced === true || isTraced === "early") {
+    const untraced = { ...metadata, isTraced: false };
+    const work = (): Promise<Response> => handleWithMetadata(handlers, untraced, request, env, ctx);
+    return traced(ctx as Waiting, work, isTraced === "early");
+  }
   if (event !== undefined) return handleEvent(event, handlers, request, env, ctx);
   if (params === undefined) return respond(handlers, request, env, ctx);
   const all = { ...env, ...params };

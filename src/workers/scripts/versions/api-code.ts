@@ -27,7 +27,7 @@ const { operation, rawOperation } = operationsFor<ScriptServices>(scriptErrorCod
 
 /** Reads the form of an upload. Throws the error for scripts if it is too large. */
 export async function readForm(
-  { incoming, services }: AnyCall,
+  { incoming, services }: Pick<AnyCall, "incoming"> & { services: Pick<ScriptServices, "versions"> },
   read: (request: IncomingMessage, limits: MultipartLimits) => Promise<UploadForm>,
 ): Promise<UploadForm> {
   const bytesMax = services.versions.uploadBytesMax;

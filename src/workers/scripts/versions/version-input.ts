@@ -51,3 +51,14 @@ export interface Revision extends VersionInput {
 }
 
 export type VersionUpload = Revision & { code: ScriptCode };
+
+/** The settings of a version after a change. */
+export const withSettings = (
+  { limits, placement, usageModel }: VersionContent,
+  change: Revision,
+): Pick<VersionContent, "limits" | "placement" | "usageModel" | "annotations"> => ({
+  limits: change.limits === undefined ? limits : change.limits,
+  placement: change.placement === undefined ? placement : change.placement,
+  usageModel: change.usageModel ?? usageModel,
+  annotations: change.annotations ?? {},
+});

@@ -3,6 +3,7 @@ import type { ScriptAssets } from "../../assets/config.ts";
 import type { Read, Storage, Write } from "../../../platform/storage/storage.ts";
 import { newUuid } from "../../../platform/util/ids.ts";
 import { missingResources } from "./bindings.ts";
+import type { Binding } from "../../bindings.ts";
 import type { BindingRegistry } from "../../binding-registry.ts";
 import { deploy } from "./deployments.ts";
 import { inspected, type InspectedCode } from "./code.ts";
@@ -15,13 +16,14 @@ import type { Sealer } from "./sealing.ts";
 import * as store from "./store-versions.ts";
 import { openBinding, storedBindings } from "./stored-bindings.ts";
 import { scriptErrors, scriptNotFound } from "../errors.ts";
-import type {
-  AssetManifests,
-  AssetsInput,
-  Revision,
-  Start,
-  VersionUpload,
-  VersionInput,
+import {
+  withSettings,
+  type AssetManifests,
+  type AssetsInput,
+  type Revision,
+  type Start,
+  type VersionUpload,
+  type VersionInput,
 } from "./version-input.ts";
 import { clock } from "../../../platform/timers/clock.ts";
 
@@ -32,17 +34,6 @@ export const defaultCompatibilityDate = "2021-11-02";
  * Older versions are kept while they are live.
  */
 const versionsKept = { account: 100, namespace: 2 };
-
-/** The settings of a version after a change. */
-const withSettings = (
-  { limits, placement, usageModel }: VersionContent,
-  change: Revision,
-): Pick<VersionContent, "limits" | "placement" | "usageModel" | "annotations"> => ({
-  limits: change.limits === undefined ? limits : change.limits,
-  placement: change.placement === undefined ? placement : change.placement,
-  usageModel: change.usageModel ?? usageModel,
-  annotations: change.annotations ?? {},
-});
 
 /** Whether the code must be started again, because the code or the behaviour of its runtime has changed. */
 const needsNewStart = ({ code, compatibilityDate, compatibilityFlags }: Revision): boolean =>
@@ -305,6 +296,12 @@ export class Versions {
     if (errors.length > 0) throw new DomainErrors(errors);
   }
 
+  /** The bindings of an upload as its script would see them. `base` is the version that it inherits from. */
+  async opened(scriptId: string, base: ScriptVersion | undefined, input: VersionInput): Promise<Binding[]> {
+    const bindings = await this.#stored(this.#storage.read, scriptId, base, input);
+    return bindings.map((binding) => openBinding(this.#sealer, scriptId, binding));
+  }
+
   /** The static assets of a new version. */
   async #assets(
     owner: ScriptOwner,
@@ -341,9 +338,8 @@ export class Versions {
     base?: ScriptVersion,
   ): Promise<number> {
     if (modules.length === 0) return 0;
-    const { read } = this.#storage;
     const { id } = this.#scripts.find(owner, name) ?? newScript(owner, name, 0);
-    const bindings = await this.#stored(read, id, base ?? (await store.latest(read, id)), input);
+    const from = base ?? (await store.latest(this.#storage.read, id));
     const { fault, tookMs } = await this.#startCode({
       ...inspected,
       ...compatibility,
@@ -353,7 +349,7 @@ export class Versions {
       name,
       ...(owner.namespace === undefined ? {} : { namespace: owner.namespace.name }),
       modules,
-      bindings: bindings.map((binding) => openBinding(this.#sealer, id, binding)),
+      bindings: await this.opened(id, from, input),
       version: { id: "", tag: "", timestamp: new Date(clock.now()).toISOString() },
     });
     if (fault !== undefined) throw scriptErrors.invalid(fault);

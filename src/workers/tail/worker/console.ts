@@ -21,6 +21,9 @@ export interface Waiting {
 /** As in workers/tail/standing-run.ts. */
 const unwatchedStatus = 205;
 const charactersMax = 256 * 1024;
+/** Of logs that are sent early: the length that each entry adds, and the entries of a message. */
+const entryCharacters = 64;
+const earlyLogsMax = 1000;
 const { stringify, parse } = JSON;
 const now = Date.now.bind(Date);
 interface Collecting {
@@ -28,6 +31,8 @@ interface Collecting {
   characters: number;
   /** Work that was passed to `waitUntil`. */
   left: Set<Promise<unknown>>;
+  /** For logs that are sent before the end: sends those so far. */
+  sendEarly: (() => void) | undefined;
 }
 /** By token of the run. */
 const collecting = new Map<string, Collecting>();
@@ -52,9 +57,10 @@ function collect(level: string, args: readonly unknown[]): void {
   const run = collectingNow();
   if (run === undefined || run.collected.truncated) return;
   const message = args.map(shown);
-  run.characters += stringify(message).length;
+  run.characters += stringify(message).length + (run.sendEarly === undefined ? 0 : entryCharacters);
   if (run.characters > charactersMax) run.collected.truncated = true;
   else run.collected.logs.push({ level, message, timestamp: now() });
+  run.sendEarly?.();
 }
 
 /** Converts a value for JSON. */
@@ -69,10 +75,14 @@ function shown(value: unknown): unknown {
   }
 }
 
-/** Runs a handler, and sends its logs to the gateway after it and everything passed to `waitUntil` have ended. */
-export async function traced<T>(ctx: Waiting, handle: () => T | Promise<T>): Promise<T> {
+/**
+ * Runs a handler, and sends its logs to the gateway after it and everything passed to `waitUntil` have ended; with
+ * `isEarly` also before.
+ */
+export async function traced<T>(ctx: Waiting, handle: () => T | Promise<T>, isEarly = false): Promise<T> {
   const waitUntil = ctx.waitUntil.bind(ctx);
   const run = begin();
+  if (isEarly) run.sendEarly = earlySender(run, waitUntil);
   ctx.waitUntil = (promise: Promise<unknown>) => {
     watchOf(run, promise);
     waitUntil(promise);
@@ -89,9 +99,32 @@ function begin(): Collecting {
     collected: { logs: [], exceptions: [], truncated: false },
     characters: 0,
     left: new Set(),
+    sendEarly: undefined,
   };
   apply(set, collecting, [currentRun(), run]);
   return run;
+}
+
+/** Sends logs in one message at a time, each with those that were added meanwhile. */
+function earlySender(run: Collecting, waitUntil: Waiting["waitUntil"]): () => void {
+  let isSending = false;
+  const send = async (): Promise<void> => {
+    isSending = true;
+    await Promise.resolve(); // the logs of one turn go together
+    while (run.collected.logs.length > 0) {
+      const logs = run.collected.logs.splice(0, earlyLogsMax);
+      await notifyGateway("trace", stringify({ logs, isPart: true }));
+    }
+    isSending = false;
+  };
+  return () => {
+    if (isSending) return;
+    const sending = send()
+      .catch(() => {})
+      .finally(() => run.left.delete(sending));
+    run.left.add(sending);
+    waitUntil(sending);
+  };
 }
 
 /** Removes a run when the work that it left running has ended, and sends its logs. */
