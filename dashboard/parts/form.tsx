@@ -215,7 +215,8 @@ export interface ActionFormProps<R> {
   /** The message at the end. */
   done?: string;
   invalidates?: readonly string[];
-  onDone?: (result: R) => void;
+  /** `etag` is the tag of the state that the answer shows. */
+  onDone?: (result: R, etag?: string) => void;
   onCancel?: () => void;
   kind?: "primary" | "bad";
   /** The reason why the form cannot be sent yet. */
@@ -251,7 +252,7 @@ export function ActionForm<R>(props: ActionFormProps<R>) {
     const answer = await action.run<R>(sent);
     if (answer !== undefined) {
       release(element.current);
-      onDone?.(answer.result);
+      onDone?.(answer.result, answer.etag);
     } else element.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
   };
   const isConflict = conflict !== undefined && action.failure?.status === 412;

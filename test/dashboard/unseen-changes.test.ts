@@ -41,6 +41,29 @@ describe.skipIf(browserPath === undefined)("changes of other people in the conso
     await page.context().close();
   });
 
+  it("imports no zone file into a zone that has changed since it was compared", async () => {
+    const records = `/zones/${zone}/dns_records`;
+    const made = { type: "A", name: "file", content: "192.0.2.1", ttl: 300 };
+    const { id } = await console.call<{ id: string }>("POST", records, made);
+    const ttl = async (): Promise<number> =>
+      (await console.call<{ ttl: number }>("GET", `${records}/${id}`)).ttl;
+    const page = await console.opened("/zones/shop.example/dns");
+    await page.keyboard.press("i");
+    await page.getByLabel("Zone file").fill("file 600 IN A 192.0.2.1\n");
+    await press(page, "Compare");
+    await page.getByText("file A 192.0.2.1, 5 min").waitFor();
+    await console.call("PATCH", `${records}/${id}`, { ttl: 3600, comment: "theirs" });
+    await press(page, "Apply");
+    await page.getByText("The zone was changed meanwhile. Nothing was imported.").waitFor();
+    expect(await ttl()).toBe(3600);
+    await press(page, "Compare again");
+    await page.getByText("file A 192.0.2.1, 1 h, comment “theirs”").waitFor();
+    await press(page, "Apply");
+    await page.getByText("The zone file was imported").waitFor();
+    expect(await ttl()).toBe(600);
+    await page.context().close();
+  });
+
   it("deploys edited code after a rollback, and over a change of another person only when asked", async () => {
     const script = `/accounts/${account}/workers/scripts/edited`;
     const form = (text: string): FormData =>

@@ -83,8 +83,8 @@ export interface Operation<S = never> extends Common {
   body: z.ZodType | undefined;
   bodyKind: BodyKind;
   bodyOptional: boolean;
-  /** Whether a call with this body only looks, so that it leaves no entry in the audit log. */
-  isDry?: (body: never) => boolean;
+  /** Whether a call with this body and query only looks, so that it leaves no entry in the audit log. */
+  isDry?: (body: never, query: never) => boolean;
   /** Whether a call with this body only reads, although its method is that of a change: a live log, SQL that selects. */
   isView?: true | ((body: never) => boolean);
   answer: "result" | "page" | "raw";
@@ -104,7 +104,7 @@ interface Declared<Q, B> extends Common {
   body?: B;
   bodyKind?: BodyKind;
   bodyOptional?: boolean;
-  isDry?: (body: B extends z.ZodType ? z.output<B> : undefined) => boolean;
+  isDry?: (body: Out<B>, query: Out<Q>) => boolean;
   isView?: true | ((body: B extends z.ZodType ? z.output<B> : undefined) => boolean);
 }
 

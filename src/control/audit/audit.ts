@@ -100,7 +100,7 @@ export class Audit {
     { before, statusOf }: CallReader,
     handle: () => Promise<T>,
   ): Promise<T> {
-    if (!this.#isKept || !isAudited(operation, call.body)) return handle();
+    if (!this.#isKept || !isAudited(operation, call)) return handle();
     const recording: Recording = {
       operation,
       call,

@@ -20,7 +20,7 @@ export function beforeReader(bound: readonly { operation: Operation; services: o
   return async (operation, call) => {
     const reader = readers.get(operation.path);
     if (reader === undefined || operation.method === "POST") return null;
-    if (!isAudited(operation, call.body) || operation.hidesBefore === true) return null;
+    if (!isAudited(operation, call) || operation.hidesBefore === true) return null;
     const query = reader.operation.query?.safeParse({});
     if (query?.success === false) return null;
     const reading = { ...call, services: reader.services, query: query?.data, body: undefined, messages: [] };

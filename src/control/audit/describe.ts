@@ -1,4 +1,4 @@
-import type { Operation } from "../api/operation.ts";
+import type { Call, Operation } from "../api/operation.ts";
 import type { ActionType, AuditLogsTable } from "./tables.ts";
 
 /** The parts of an entry that follow from the declaration of the operation. */
@@ -12,8 +12,14 @@ export interface Described {
 }
 
 /** Whether a call of an operation leaves an entry when it succeeds. */
-export const isAudited = ({ method, audit, isRefusal, isDry }: Operation, body: unknown): boolean =>
-  method !== "GET" && audit !== "none" && isRefusal !== true && isDry?.(body as never) !== true;
+export const isAudited = (
+  { method, audit, isRefusal, isDry }: Operation,
+  { body, query }: Partial<Pick<Call<unknown, unknown, object>, "body" | "query">>,
+): boolean =>
+  method !== "GET" &&
+  audit !== "none" &&
+  isRefusal !== true &&
+  isDry?.(body as never, query as never) !== true;
 
 /** The type of an entry: "view" for calls that only read. */
 export const actionTypeOf = (operation: Operation, body: unknown): ActionType => {

@@ -17,6 +17,7 @@ export type AuditedCall = Pick<
 > & {
   actor: Actor | undefined;
   body?: unknown;
+  query?: unknown;
   account: { id: string; name: string } | undefined;
   zone: { id: string; name: string } | undefined;
   /** Set at the end of the call: whether it left an entry that its account or its user can read. */

@@ -1,5 +1,5 @@
 import { lockZone } from "../../platform/storage/dialects.ts";
-import type { Change, Storage } from "../../platform/storage/storage.ts";
+import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
 import { plans, type Plan } from "../../control/zones/plans.ts";
 import { find as findZone, noteRecordChange } from "../../control/zones/store.ts";
@@ -17,9 +17,9 @@ import { Draft } from "./draft.ts";
 import { dnsErrors, inFile } from "./errors.ts";
 import type { RecordFilter } from "./filter.ts";
 import { RecordChanges } from "./record-changes.ts";
-import { parseRecord, type DnsRecord, type RecordFields, type RecordInput } from "./record.ts";
-import type { Lines } from "./zone-file/import.ts";
-import { planImport, type ImportPlan } from "./zone-file/import-plan.ts";
+import { parseRecord, type DnsRecord, type RecordInput } from "./record.ts";
+import { messageOf, type ImportEntry, type Lines } from "./zone-file/import.ts";
+import { byLine, planImport, type ImportPlan } from "./zone-file/import-plan.ts";
 import * as store from "./store.ts";
 import { clock } from "../../platform/timers/clock.ts";
 import { inSlices, Slices } from "../../platform/timers/slices.ts";
@@ -27,6 +27,16 @@ import { inSlices, Slices } from "../../platform/timers/slices.ts";
 /** Throws to refuse a change of a record in its current state. */
 type RecordCheck = (current: DnsRecord) => void;
 const accepted: RecordCheck = () => {};
+
+interface ImportOptions {
+  /** Whether records that the zone has get what their lines say. Otherwise they stay as they are. */
+  isUpdate?: boolean;
+  /** Throws to refuse an import into the zone with its current serial. */
+  check?: (serial: number) => void;
+}
+
+/** The serial of a zone as it is stored now; without one, it was deleted meanwhile. */
+const serialIn = ({ serial }: Zone, stored: Zone | undefined): number => stored?.serial ?? serial;
 
 /** The DNS records of zones. Every change is one transaction and raises the zone's serial once. */
 export class DnsRecords {
@@ -58,7 +68,7 @@ export class DnsRecords {
   }
 
   async serialOf(zone: Zone): Promise<number> {
-    return (await findZone(this.#storage.read, zone.id))?.serial ?? zone.serial;
+    return serialIn(zone, await findZone(this.#storage.read, zone.id));
   }
 
   async count(zone: Zone): Promise<number> {
@@ -121,35 +131,50 @@ export class DnsRecords {
     );
   }
 
-  /** Adds records from a file and skips those that exist. Returns the number of added records. */
-  async import(zone: Zone, entries: readonly { line: number; fields: RecordFields }[]): Promise<number> {
-    return this.#change(zone, "all", async (draft) => {
-      const slices = new Slices();
-      for (const { line, fields } of entries) {
-        if (slices.isOver) await slices.rest();
-        if (draft.findSame(fields) !== undefined) continue;
-        try {
-          draft.insert(fields);
-        } catch (error) {
-          throw inFile(error, line);
-        }
-      }
-      return draft.inserted.length;
+  /** Imports all lines of a file, or none of them: the first one that is refused rolls everything back. */
+  async import(
+    zone: Zone,
+    entries: readonly ImportEntry[],
+    { isUpdate = false, check = () => {} }: ImportOptions = {},
+  ): Promise<ImportPlan> {
+    const refuse = (error: unknown, line: number): never => {
+      throw inFile(error, line);
+    };
+    return this.#change(zone, "all", async (draft, _plan, trx) => {
+      check(serialIn(zone, await findZone(trx, zone.id)));
+      return inSlices(planImport(draft, entries, { isUpdate, refuse }));
     });
   }
 
-  /** The effect that an import of these lines would have now. Changes nothing. */
-  async planImport(zone: Zone, lines: Lines): Promise<ImportPlan> {
+  /** The effect that an import of these lines would have at the zone's serial. Changes nothing. */
+  async planImport(
+    zone: Zone,
+    { entries, refused, skipped }: Lines,
+    { isUpdate = false, check = () => {} }: ImportOptions = {},
+  ): Promise<ImportPlan & { serial: number }> {
+    // Before the records: a change between them makes the serial wrong, not the effect.
+    const serial = await this.serialOf(zone);
+    check(serial);
     const records = await store.listOfZone(this.#storage.read, zone.id);
     const draft = new Draft(zone, records, newId, clock.now());
-    return inSlices(planImport(draft, lines, records.length, plans[zone.plan]));
+    const refuse = messageOf;
+    const plan = await inSlices(planImport(draft, entries, { isUpdate, refuse }));
+    const { dnsRecordsMax } = plans[zone.plan];
+    for (const { line } of plan.added.splice(Math.max(0, dnsRecordsMax - records.length)))
+      plan.refused.push({ line, message: `The zone's plan allows ${dnsRecordsMax} records` });
+    return {
+      ...plan,
+      refused: [...refused, ...plan.refused].sort(byLine),
+      skipped: [...skipped, ...plan.skipped].sort(byLine),
+      serial,
+    };
   }
 
   /** Runs `work` on a draft with the needed records, and writes its changes. */
   async #change<T>(
     zone: Zone,
     needed: Needed | "all",
-    work: (draft: Draft, plan: Plan) => T | Promise<T>,
+    work: (draft: Draft, plan: Plan, trx: Write) => T | Promise<T>,
   ): Promise<T> {
     const plan = plans[zone.plan];
     return this.#storage.write(async (trx, changed) => {
@@ -159,7 +184,7 @@ export class DnsRecords {
           ? await store.listOfZone(trx, zone.id)
           : await store.listInvolved(trx, zone.id, needed.ids, needed.names);
       const draft = new Draft(zone, records, newId, clock.now());
-      const result = await work(draft, plan);
+      const result = await work(draft, plan, trx);
       if (draft.touchedNames.size === 0) return result;
 
       const { inserted, updated, deletedIds } = draft;

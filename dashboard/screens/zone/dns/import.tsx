@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
+import { AsCode } from "../../../code/as-code.tsx";
 import { useAction } from "../../../core/action.ts";
-import type { Call } from "../../../core/client.ts";
+import { onlyAt, type Call } from "../../../core/client.ts";
 import { count, plural } from "../../../core/format.ts";
 import { useZone } from "../../../core/zone.ts";
 import { Button } from "../../../parts/button.tsx";
@@ -17,6 +18,9 @@ interface Plain {
   priority?: number;
   ttl: number;
   proxied: boolean;
+  settings: Record<string, boolean>;
+  comment: string | null;
+  tags: string[];
 }
 interface Difference {
   added: { line: number; record: Plain }[];
@@ -24,6 +28,12 @@ interface Difference {
   refused: { line: number; message: string }[];
   skipped: { line: number; message: string }[];
   counts: { added: number; changed: number; same: number; refused: number; skipped: number };
+}
+
+/** A difference, and the tag of the zone's state that it shows. */
+interface Compared {
+  diff: Difference;
+  etag: string | undefined;
 }
 
 const op = "POST /zones/{zone_id}/dns_records/import";
@@ -34,22 +44,31 @@ export function ImportDialog({ onDone, onClose }: { onDone: () => void; onClose:
   const zone = useZone();
   const [text, setText] = useState("");
   const [isProxied, setProxied] = useState(false);
-  const [diff, setDiff] = useState<Difference | undefined>(undefined);
+  const [compared, setCompared] = useState<Compared | undefined>(undefined);
   const body = new FormData();
   body.set("file", new File([text], "zone.txt", { type: "text/plain" }));
   body.set("proxied", String(isProxied));
-  const call: Call = { op, params: { zone_id: zone.id }, body };
+  const call = { op, params: { zone_id: zone.id }, body } satisfies Call;
+  const compare: Call = { ...call, query: { update: true, dry_run: true } };
   return (
     <Dialog title={`Import into ${zone.name}`} kind="wide" onClose={onClose}>
-      {diff !== undefined ? (
-        <Review diff={diff} call={call} onBack={() => setDiff(undefined)} onDone={onDone} onClose={onClose} />
+      {compared !== undefined ? (
+        <Review
+          compared={compared}
+          compare={compare}
+          apply={{ ...call, query: { update: true } }}
+          onCompared={setCompared}
+          onBack={() => setCompared(undefined)}
+          onDone={onDone}
+          onClose={onClose}
+        />
       ) : (
         <ActionForm<{ diff: Difference }>
-          call={{ ...call, query: { dry_run: true } }}
+          call={compare}
           submit="Compare"
           refusal={text.trim() === "" ? "paste a zone file or choose one" : undefined}
           onCancel={onClose}
-          onDone={(answer) => setDiff(answer.diff)}
+          onDone={({ diff }, etag) => setCompared({ diff, etag })}
         >
           <Field label="File">
             {(attributes) => (
@@ -71,7 +90,7 @@ export function ImportDialog({ onDone, onClose }: { onDone: () => void; onClose:
           />
           <Switch
             label="Proxied"
-            hint="For A, AAAA and CNAME records of the file."
+            hint="For new A, AAAA and CNAME records of which the file does not say it."
             isOn={isProxied}
             onChange={setProxied}
           />
@@ -82,8 +101,10 @@ export function ImportDialog({ onDone, onClose }: { onDone: () => void; onClose:
 }
 
 interface ReviewProps {
-  diff: Difference;
-  call: Call;
+  compared: Compared;
+  compare: Call;
+  apply: Call;
+  onCompared: (compared: Compared) => void;
   onBack: () => void;
   onDone: () => void;
   onClose: () => void;
@@ -96,43 +117,48 @@ interface Line {
   before: string;
 }
 
-/** The differences of the file, line by line, and the button that applies them in one transaction. */
-function Review({ diff, call, onBack, onDone, onClose }: ReviewProps) {
-  const zone = useZone();
-  const action = useAction({
-    invalidates: [`/zones/${zone.id}`],
-    done: "The zone file was imported",
-    tellsFailure: true,
-  });
-  const words = ({ name, type, content, priority, ttl, proxied }: Plain): string =>
-    `${shortName(name, zone.name)} ${type} ${priority === undefined ? "" : `${priority} `}${content}, ${ttlText(ttl)}${proxied ? ", proxied" : ""}`;
-  const { counts } = diff;
-  const lines: Line[] = [
-    ...diff.refused.map(({ line, message }) => ({
+/** A record as a line: value, TTL, and the attributes that it has. */
+function words(zone: string, { name, type, content, priority, ttl, ...more }: Plain): string {
+  const value = `${shortName(name, zone)} ${type} ${priority === undefined ? "" : `${priority} `}${content}`;
+  const settings = Object.entries(more.settings).flatMap(([key, isOn]) => (isOn ? [key] : []));
+  return [
+    value,
+    ttlText(ttl),
+    ...(more.proxied ? ["proxied"] : []),
+    ...settings,
+    ...(more.comment === null ? [] : [`comment “${more.comment}”`]),
+    ...(more.tags.length === 0 ? [] : [`tags ${more.tags.join(" ")}`]),
+  ].join(", ");
+}
+
+function linesOf({ added, changed, refused, skipped }: Difference, zone: string): Line[] {
+  const leftOut = (kind: "refused" | "skipped", lines: Difference["refused"]): Line[] =>
+    lines.map(({ line, message }) => ({ line, kind, text: message, before: "" }));
+  return [
+    ...leftOut("refused", refused),
+    ...changed.map(({ line, from, to }): Line => ({
       line,
-      kind: "refused" as const,
-      text: message,
-      before: "",
+      kind: "changed",
+      text: words(zone, to),
+      before: words(zone, from),
     })),
-    ...diff.changed.map(({ line, from, to }) => ({
+    ...leftOut("skipped", skipped),
+    ...added.map(({ line, record }): Line => ({
       line,
-      kind: "changed" as const,
-      text: words(to),
-      before: words(from),
-    })),
-    ...diff.skipped.map(({ line, message }) => ({
-      line,
-      kind: "skipped" as const,
-      text: message,
-      before: "",
-    })),
-    ...diff.added.map(({ line, record }) => ({
-      line,
-      kind: "added" as const,
-      text: words(record),
+      kind: "added",
+      text: words(zone, record),
       before: "",
     })),
   ];
+}
+
+/** The differences of the file, line by line, and the button that makes exactly these in one transaction. */
+function Review({ compared, compare, apply, onCompared, onBack, onDone, onClose }: ReviewProps) {
+  const zone = useZone();
+  const action = useAction({ invalidates: [`/zones/${zone.id}`], done: "The zone file was imported" });
+  const again = useAction({ tellsFailure: true });
+  const { counts } = compared.diff;
+  const lines = linesOf(compared.diff, zone.name);
   const listed = counts.refused + counts.changed + counts.skipped + counts.added;
   const refusal =
     counts.refused > 0
@@ -140,10 +166,18 @@ function Review({ diff, call, onBack, onDone, onClose }: ReviewProps) {
       : counts.added + counts.changed === 0
         ? "nothing would change"
         : undefined;
-  const apply = async (): Promise<void> => {
+  // Refused if the zone has changed: the differences would be others.
+  const call = onlyAt(compared.etag, apply);
+  const run = async (): Promise<void> => {
     if ((await action.run(call)) === undefined) return;
     onDone();
     onClose();
+  };
+  const compareAgain = async (): Promise<void> => {
+    const answer = await again.run<{ diff: Difference }>(compare);
+    if (answer === undefined) return;
+    action.clear();
+    onCompared({ diff: answer.result.diff, etag: answer.etag });
   };
   return (
     <div class="stack">
@@ -152,45 +186,68 @@ function Review({ diff, call, onBack, onDone, onClose }: ReviewProps) {
         {plural(counts.refused, "line")} refused, {count(counts.skipped)} skipped. Nothing has changed yet.
         {listed > shownMax && ` The list has the first ${shownMax} of ${count(listed)} lines.`}
       </Notice>
-      {lines.length > 0 && (
-        <Table
-          label="Differences"
-          rows={lines.slice(0, shownMax)}
-          keyOf={({ line, kind }) => `${kind} ${line}`}
-          columns={[
-            { title: "Line", isNumber: true, cell: ({ line }) => line },
-            { title: "Effect", cell: ({ kind }) => kind },
-            {
-              title: "Record",
-              isWide: true,
-              cell: ({ kind, text, before }) => (
-                <span class="changes">
-                  {before !== "" && (
-                    <>
-                      <del>{before}</del>
-                      <br />
-                    </>
-                  )}
-                  {kind === "refused" ? (
-                    <span class="error">{text}</span>
-                  ) : kind === "skipped" ? (
-                    <span class="faint">{text}</span>
-                  ) : (
-                    <ins>{text}</ins>
-                  )}
-                </span>
-              ),
-            },
-          ]}
-        />
+      {lines.length > 0 && <Differences lines={lines.slice(0, shownMax)} />}
+      {action.failure?.status === 412 ? (
+        <div role="alert">
+          <Notice
+            tone="warn"
+            actions={
+              <Button isBusy={again.isBusy} onPress={() => void compareAgain()}>
+                Compare again
+              </Button>
+            }
+          >
+            The zone was changed meanwhile. Nothing was imported.
+          </Notice>
+        </div>
+      ) : (
+        action.failure !== undefined && (
+          <p class="form-failure" role="alert">
+            {action.failure.message}
+          </p>
+        )
       )}
       <footer class="form-foot">
+        <AsCode call={call} />
         <span class="spacer" />
         <Button onPress={onBack}>Back to the file</Button>
-        <Button kind="primary" refusal={refusal} isBusy={action.isBusy} onPress={() => void apply()}>
+        <Button kind="primary" refusal={refusal} isBusy={action.isBusy} onPress={() => void run()}>
           Apply
         </Button>
       </footer>
     </div>
   );
 }
+
+const Differences = ({ lines }: { lines: readonly Line[] }) => (
+  <Table
+    label="Differences"
+    rows={lines}
+    keyOf={({ line, kind, text }) => `${kind} ${line} ${text}`}
+    columns={[
+      { title: "Line", isNumber: true, cell: ({ line }) => line },
+      { title: "Effect", cell: ({ kind }) => kind },
+      {
+        title: "Record",
+        isWide: true,
+        cell: ({ kind, text, before }) => (
+          <span class="changes">
+            {before !== "" && (
+              <>
+                <del>{before}</del>
+                <br />
+              </>
+            )}
+            {kind === "refused" ? (
+              <span class="error">{text}</span>
+            ) : kind === "skipped" ? (
+              <span class="faint">{text}</span>
+            ) : (
+              <ins>{text}</ins>
+            )}
+          </span>
+        ),
+      },
+    ]}
+  />
+);

@@ -258,11 +258,11 @@ function refuseUnknownCondition(
 function lookAt(
   operation: Operation,
   result: unknown,
-  { incoming, body, isAudited: hasEntry }: AuditedCall,
+  call: AuditedCall,
   { onResult, validateResults }: ApiOptions,
 ): void {
-  onResult?.(operation, result, incoming);
-  if (validateResults === true && isAudited(operation, body) && hasEntry !== true)
+  onResult?.(operation, result, call.incoming);
+  if (validateResults === true && isAudited(operation, call) && call.isAudited !== true)
     throw new Error(`a call of ${operation.id} left no entry in the audit log`);
   if (validateResults === true && operation.answer !== "raw") checkResult(operation, result);
 }

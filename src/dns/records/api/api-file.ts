@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { expected } from "../../../control/api/if-match.ts";
 import { apiErrors } from "../../../control/api/errors.ts";
 import { operationsFor } from "../../../control/api/operation.ts";
 import { dnsErrorCodes } from "./api-errors.ts";
@@ -8,7 +9,7 @@ import { queryFlag } from "../../../control/api/pagination.ts";
 import type { Zone } from "../../../control/zones/zone.ts";
 import type { RecordFields } from "../record.ts";
 import { recordResource, RecordSchema } from "../resource.ts";
-import { readImport, readLines } from "../zone-file/import.ts";
+import { atMost, readImport, readLines } from "../zone-file/import.ts";
 import type { ImportPlan } from "../zone-file/import-plan.ts";
 import { printZoneFile } from "../zone-file/print.ts";
 import type { DnsRecords } from "../records.ts";
@@ -56,7 +57,10 @@ const DiffSchema = z
     added: z.array(z.object({ line: z.int(), record: FileRecordSchema })),
     changed: z.array(z.object({ line: z.int(), from: RecordSchema, to: FileRecordSchema })),
     refused: z.array(LineSchema),
-    skipped: z.array(LineSchema).meta({ description: "SOA and name servers, which the zone has by itself" }),
+    skipped: z.array(LineSchema).meta({
+      description:
+        "SOA and name servers, which the zone has by itself, and lines about a record of an earlier line",
+    }),
     counts: z.object({
       added: z.int(),
       changed: z.int(),
@@ -67,7 +71,7 @@ const DiffSchema = z
   })
   .meta({
     id: "DnsImportDiff",
-    description: `At most ${linesMax} lines of each kind. An import keeps changed records as they are`,
+    description: `At most ${linesMax} lines of each kind. Only an import with update makes the changes of records that the zone has`,
   });
 
 const fileRecord = ({
@@ -112,37 +116,59 @@ const diffResource = ({ added, changed, same, refused, skipped }: ImportPlan, zo
 
 const importRecords = operation({
   id: "dns_record_import",
+  takesIfMatch: true,
   method: "POST",
   path: "/zones/{zone_id}/dns_records/import",
-  summary: "Import a BIND file. If any line is wrong, nothing is imported. With dry_run, compare it only",
+  summary:
+    "Import a BIND file, if no line is wrong. With update, records of the zone get what it says of them. With dry_run, compare only",
   access: dnsEdit,
+  isDry: (_body, { dry_run }) => dry_run === true,
   bodyBytesMax: fileBytesMax,
   bodyKind: "form",
   body: z.strictObject({
     // Some clients send the text as a plain field, others as a file.
     file: z.union([z.string(), z.instanceof(File)]),
-    proxied: z.enum(["true", "false"]).default("false"),
+    proxied: z
+      .enum(["true", "false"])
+      .default("false")
+      .meta({ description: "for new records of which the file does not say it" }),
   }),
-  query: z.strictObject({ dry_run: queryFlag.optional() }),
+  query: z.strictObject({ dry_run: queryFlag.optional(), update: queryFlag.optional() }),
   result: z.object({
     recs_added: z.int(),
+    recs_changed: z.int().optional().meta({ description: "with update" }),
     total_records_parsed: z.int(),
     diff: DiffSchema.optional(),
   }),
-  async handle({ zone, query, body, services, messages }) {
+  async handle(call) {
+    const { zone, query, body, services, messages, incoming } = call;
     const text = typeof body.file === "string" ? body.file : await textOf(body.file);
+    const isUpdate = query.update === true;
+    const isProxied = body.proxied === "true";
+    const condition = expected(incoming);
+    const options = { isUpdate, check: (serial: number) => condition(String(serial)) };
     if (query.dry_run === true) {
-      const lines = await inSlices(readLines(text, zone.name, plans[zone.plan], body.proxied === "true"));
-      const plan = await services.records.planImport(zone, lines);
-      const parsed = plan.added.length + plan.changed.length + plan.same + plan.refused.length;
-      return { recs_added: 0, total_records_parsed: parsed, diff: diffResource(plan, zone) };
+      const lines = await inSlices(readLines(text, zone.name, plans[zone.plan], isProxied));
+      const plan = await services.records.planImport(zone, lines, options);
+      call.etag = String(plan.serial);
+      const parsed = lines.entries.length + lines.refused.length;
+      const counts = {
+        recs_added: 0,
+        ...(isUpdate ? { recs_changed: 0 } : {}),
+        total_records_parsed: parsed,
+      };
+      return { ...counts, diff: diffResource(plan, zone) };
     }
-    const { entries, notices } = await inSlices(
-      readImport(text, zone.name, plans[zone.plan], body.proxied === "true"),
-    );
-    const added = await services.records.import(zone, entries);
-    messages.push(...notices.map((message) => ({ code: 9902, message: `Zone file, ${message}` })));
-    return { recs_added: added, total_records_parsed: entries.length };
+    const { entries, notices } = await inSlices(readImport(text, zone.name, plans[zone.plan], isProxied));
+    const { added, changed, skipped } = await services.records.import(zone, entries, options);
+    const left = skipped.map(({ line, message }) => `line ${line} was left out: ${message}`);
+    for (const message of [...notices, ...atMost(left)])
+      messages.push({ code: 9902, message: `Zone file, ${message}` });
+    return {
+      recs_added: added.length,
+      ...(isUpdate ? { recs_changed: changed.length } : {}),
+      total_records_parsed: entries.length,
+    };
   },
 });
 

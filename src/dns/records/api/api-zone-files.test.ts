@@ -15,12 +15,13 @@ async function importFile(
   zone_id: string,
   fields: Record<string, string | Blob>,
   query = "",
+  more: Record<string, string> = {},
 ): Promise<ApiResponse> {
   const body = new FormData();
   for (const [name, value] of Object.entries(fields)) body.set(name, value);
   const response = await fetch(`${server.ready.api}/zones/${zone_id}/dns_records/import${query}`, {
     method: "POST",
-    headers: { authorization: `Bearer ${ownerToken}` },
+    headers: { authorization: `Bearer ${ownerToken}`, ...more },
     body,
   });
   return {
@@ -111,6 +112,104 @@ describe("zone files", () => {
       "?dry_run=true",
     );
     expect(body.result.diff).toMatchObject({ refused: [{ line: 2 }], counts: { added: 0, refused: 1 } });
+  });
+
+  it("change records of the zone with update, exactly as the comparison shows", async () => {
+    const zone_id = await createZone();
+    const name = nameOf(zone_id);
+    const create = async (record: object): Promise<string> =>
+      (await client.dns.records.create({ zone_id, ...record } as never)).id;
+    const noted = { comment: "the web", tags: ["team:web"] };
+    const kept = await create({ type: "A", name: "kept", content: "192.0.2.1", proxied: true, ...noted });
+    const slow = await create({ type: "A", name: "slow", content: "192.0.2.2", ttl: 300, ...noted });
+    const mail = await create({ type: "MX", name: "@", content: "mail.example", priority: 10, ttl: 300 });
+    const alias = await create({ type: "CNAME", name: "alias", content: "a.example", ttl: 300 });
+    const other = await create({ type: "A", name: "other", content: "192.0.2.9", ttl: 300 });
+    const file = [
+      "kept 300 A 192.0.2.1", // a proxied record has no TTL of its own
+      "slow 600 A 192.0.2.2",
+      "@ MX 10 mail.example.",
+      "alias CAA 0 issue ca.example", // allowed beside the changed alias only
+      "alias 1 CNAME a.example. ; by hand cf_tags=team:dns,cf-proxied:true",
+      "new 120 A 192.0.2.3 ; cf_tags=",
+      "slow 900 A 192.0.2.2",
+      "new A 192.0.2.3",
+    ].join("\n");
+    const before = await client.dns.records.export({ zone_id });
+    const dry = await importFile(zone_id, { file, proxied: "true" }, "?dry_run=true&update=true");
+    const { counts, added, changed, skipped } = dry.body.result.diff;
+    expect(counts).toEqual({ added: 2, changed: 2, same: 3, refused: 0, skipped: 1 });
+    expect(skipped).toEqual([{ line: 7, message: expect.stringContaining("line 2") as string }]);
+    const lasting = (text: string): string[] => text.split("\n").filter((line) => !/^;|\tSOA\t/.test(line));
+    expect(lasting(await client.dns.records.export({ zone_id }))).toEqual(lasting(before));
+
+    const done = await importFile(zone_id, { file, proxied: "true" }, "?update=true");
+    expect(done.body.result).toEqual({ recs_added: 2, recs_changed: 2, total_records_parsed: 8 });
+    expect(messages(done)).toEqual([expect.stringContaining("Zone file, line 7 was left out") as string]);
+    const now = await Array.fromAsync(client.dns.records.list({ zone_id }));
+    const of = (id: string) => now.find((each) => each.id === id);
+    expect(now).toHaveLength(7);
+    expect(of(kept)).toMatchObject({ ttl: 1, proxied: true, ...noted });
+    expect(of(slow)).toMatchObject({ ttl: 600, proxied: false, ...noted });
+    expect(of(alias)).toMatchObject({ ttl: 1, proxied: true, comment: "by hand", tags: ["team:dns"] });
+    for (const id of [kept, mail, other]) expect(of(id)!.modified_on).toBe(of(id)!.created_on);
+    // All that the comparison shows, and nothing else.
+    type Line = { record?: { name: string; type: string }; to?: { name: string; type: string } };
+    for (const { record, to } of [...added, ...changed] as Line[]) {
+      const shown = (record ?? to)!;
+      expect(now).toContainEqual(expect.objectContaining(shown));
+    }
+    const again = await importFile(zone_id, { file }, "?update=true");
+    expect(again.body.result).toMatchObject({ recs_added: 0, recs_changed: 0 });
+    expect(before).not.toContain(`new.${name}`);
+  });
+
+  it("change nothing with update if a changed record conflicts with others", async () => {
+    const zone_id = await createZone();
+    const cname = { type: "CNAME", name: "c", content: "t.example", proxied: true } as const;
+    await client.dns.records.create({ zone_id, ttl: 1, ...cname });
+    await client.dns.records.create({ zone_id, type: "TXT", name: "c", content: '"beside"', ttl: 60 });
+    const file = "new 60 A 192.0.2.1\nc CNAME t.example. ; cf_tags=cf-proxied:false\n";
+    const before = await client.dns.records.export({ zone_id });
+    const dry = await importFile(zone_id, { file }, "?dry_run=true&update=true");
+    expect(dry.body.result.diff).toMatchObject({
+      counts: { added: 1, changed: 0, refused: 1 },
+      refused: [{ line: 2, message: expect.stringContaining("TXT record") as string }],
+    });
+    const answer = await importFile(zone_id, { file }, "?update=true");
+    expect(answer.body.errors).toMatchObject([
+      { code: 81059, message: expect.stringContaining("line 2") as string },
+    ]);
+    const records = (text: string): string => text.slice(text.indexOf("$ORIGIN"));
+    expect(records(await client.dns.records.export({ zone_id }))).toBe(records(before));
+  });
+
+  it("are imported only into the zone that was compared, if the caller says so", async () => {
+    const zone_id = await createZone();
+    const file = "www 300 A 192.0.2.1\n";
+    const { headers } = await importFile(zone_id, { file }, "?dry_run=true&update=true");
+    const condition = { "if-match": headers.get("etag")! };
+    await client.dns.records.create({ zone_id, type: "A", name: "www", content: "192.0.2.1", ttl: 60 });
+    for (const query of ["?update=true", "?dry_run=true"]) {
+      const { status, body } = await importFile(zone_id, { file }, query, condition);
+      expect([status, body.errors]).toMatchObject([412, [{ code: 10412 }]]);
+    }
+    expect((await Array.fromAsync(client.dns.records.list({ zone_id }))).map(({ ttl }) => ttl)).toEqual([60]);
+    const again = await importFile(zone_id, { file }, "?dry_run=true&update=true");
+    const seen = { "if-match": again.headers.get("etag")! };
+    expect((await importFile(zone_id, { file }, "?update=true", seen)).body.result).toMatchObject({
+      recs_changed: 1,
+    });
+  });
+
+  it("leave an entry in the audit log when they are imported, not when they are compared", async () => {
+    const zone_id = await createZone();
+    await importFile(zone_id, { file: "a 60 A 192.0.2.1\n" }, "?dry_run=true&update=true");
+    await importFile(zone_id, { file: "a 60 A 192.0.2.1\n" }, "?update=true");
+    const path = `/accounts/${server.ready.account_id}/logs/audit?zone_id=${zone_id}`;
+    const { body } = await server.call("GET", `${path}&since=2020-01-01&before=2100-01-01`);
+    const entries = body.result as { raw: { uri: string } }[];
+    expect(entries.filter(({ raw }) => raw.uri.endsWith("/import"))).toHaveLength(1);
   });
 
   it("have the zone's current serial", async () => {

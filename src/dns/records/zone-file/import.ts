@@ -3,12 +3,24 @@ import { DomainError, DomainErrors } from "../../../platform/domain-error.ts";
 import type { Sliced } from "../../../platform/timers/slices.ts";
 import { inFile } from "../errors.ts";
 import { automaticTtl, parseRecord, ttlMax, type RecordFields } from "../record.ts";
+import type { Notes } from "./notes.ts";
 import { parseZoneFile, type FileRecord, type ParsedFile, type SkippedLine } from "./parse.ts";
 
 const noticesMax = 20;
 
+/** What a line says about a record beside its value. The zone's record keeps what the line does not say. */
+export type Said = Partial<Pick<RecordFields, "ttl" | "proxied" | "settings" | "comment" | "tags">>;
+
+/** A valid line of a file. `fields` is the record that it makes if the zone does not have it. */
+export interface ImportEntry {
+  line: number;
+  fields: RecordFields;
+  said: Said;
+}
+
+/** The records of a file. */
 export interface Import {
-  entries: { line: number; fields: RecordFields }[];
+  entries: ImportEntry[];
   /** Messages about values that the import changed. */
   notices: string[];
 }
@@ -70,20 +82,31 @@ function* readEntries(
   onRefusal: (error: unknown, line: number) => void,
 ): Sliced<Import> {
   const notices: string[] = [];
-  const entries: Import["entries"] = [];
-  for (const { line, record } of parsed) {
+  const entries: ImportEntry[] = [];
+  for (const { line, record, notes } of parsed) {
     yield;
     const given = record.ttl ?? automaticTtl;
     const ttl = given === automaticTtl ? given : Math.min(Math.max(given, plan.dnsTtlMin), ttlMax);
     if (ttl !== given && record.proxied !== true)
       notices.push(`line ${line}: the TTL ${given} became ${ttl}`);
     try {
-      entries.push({ line, fields: parseRecord({ ...record, ttl }, zoneName, plan) });
+      const fields = parseRecord({ ...record, ttl }, zoneName, plan);
+      const said = { ...(record.ttl === undefined ? {} : { ttl }), ...saidBy(notes, fields) };
+      entries.push({ line, fields, said });
     } catch (error) {
       onRefusal(error, line);
     }
   }
+  return { entries, notices: atMost(notices) };
+}
+
+function saidBy(notes: Notes | undefined, { proxied, settings, comment, tags }: RecordFields): Said {
+  if (notes === undefined) return {};
+  return { settings, comment, tags, ...(notes.proxied === undefined ? {} : { proxied }) };
+}
+
+/** The first messages about lines, and the number of the others. */
+export function atMost(notices: readonly string[]): string[] {
   const rest = notices.length - noticesMax;
-  if (rest > 0) notices.splice(noticesMax, rest, `and ${rest} more lines`);
-  return { entries, notices };
+  return rest > 0 ? [...notices.slice(0, noticesMax), `and ${rest} more lines`] : [...notices];
 }

@@ -1,10 +1,10 @@
 import type { Sliced } from "../../../platform/timers/slices.ts";
 import { show } from "../../../platform/util/json.ts";
 import { dnsErrors } from "../errors.ts";
-import { automaticTtl, proxiableTypes, type RecordInput } from "../record.ts";
+import { proxiableTypes, type RecordInput } from "../record.ts";
 import { entriesOf, type ZoneFileEntry } from "./entries.ts";
 import { generate } from "./generate.ts";
-import { parseNotes } from "./notes.ts";
+import { parseNotes, type Notes } from "./notes.ts";
 
 /** More than any zone may have, but few enough for memory. Skipped records count too. */
 const recordsMax = 200_000;
@@ -13,7 +13,9 @@ const generatedCharactersMax = 16 * 1024 * 1024;
 
 export interface FileRecord {
   line: number;
+  /** Without a TTL if the file has none for it. */
   record: RecordInput;
+  notes: Notes | undefined;
 }
 
 /** A record of the file that the zone has by itself, and the reason why it is not imported. */
@@ -55,7 +57,7 @@ class Reader {
   readonly #apex: string;
   readonly #proxiedByDefault: boolean;
   #origin: string;
-  #ttl = automaticTtl;
+  #ttl: number | undefined;
   #owner: string | undefined;
   #generatedCharacters = 0;
 
@@ -123,11 +125,12 @@ class Reader {
         comment: notes?.comment,
         tags: notes?.tags,
       },
+      notes,
     });
   }
 
   /** Removes the TTL and the class, in either order, and the type from the words of an entry. */
-  #head(words: string[], line: number): { ttl: number; type: string } {
+  #head(words: string[], line: number): { ttl: number | undefined; type: string } {
     let ttl: number | undefined;
     let dnsClass: string | undefined;
     for (let word = words.shift(); word !== undefined; word = words.shift()) {
