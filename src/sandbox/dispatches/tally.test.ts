@@ -38,6 +38,16 @@ it.each([
   },
 );
 
+it.each([
+  ["cpu", "The script exceeded its CPU time limit of 40 ms."],
+  ["memory", "The script exceeded its memory limit of 128 MB."],
+] as const)("names the limit of a run that exceeded it: %s", async (kind, lastFault) => {
+  const tally = new DispatchTally();
+  const limits = { cpuMs: 40, memoryBytes: 128 * 1024 * 1024 };
+  tally.failed(script(limits), new CellError(kind, "It ended.", { cause: new CellFault(kind, true) }));
+  expect(await tally.take()).toMatchObject([["script a/n/busy 7", { faults: 1, lastFault }]]);
+});
+
 it("has no more of a message in memory than it shows", async () => {
   const tally = new DispatchTally();
   collect();

@@ -28,11 +28,20 @@ type SpentRun = Pick<CellRun, "script" | "cpuShareMs" | "token">;
 /** Runs of one second in a cell for whose CPU time the cell is asked to name the customers. */
 const sampledMax = 1000;
 const faultLengthMax = 120;
+const mebibyte = 1024 * 1024;
 /** An idle cell answers within milliseconds. */
 const answerMs = 1000;
 /** Trial starts are not counted: they are no runs for a dispatcher, and their counts are never taken. */
 const isCounted = ({ isDispatched, isTrial }: CellScript): boolean =>
   isDispatched === true && isTrial !== true;
+
+/** Name and message of an exception, or the limit that the run exceeded: that of the script, or a lower one of its dispatcher. */
+function faultOf({ kind, message, cause }: CellError, { cpuMs, memoryBytes }: CellScript): string {
+  if (kind === "cpu") return `The script exceeded its CPU time limit of ${cpuMs} ms.`;
+  if (kind === "memory") return `The script exceeded its memory limit of ${memoryBytes / mebibyte} MB.`;
+  const name = kind === "exception" ? (cause as { name?: string } | undefined)?.name : undefined;
+  return name === undefined ? message : `${name}: ${message}`;
+}
 
 interface Sampled {
   runs: { token: string; cpuMs: number }[];
@@ -71,9 +80,8 @@ export class DispatchTally {
     if (error.kind === "overloaded" || error.kind === "unavailable") return;
     if (error.cause instanceof CellFault && !error.cause.mayBeCulprit) return;
     const count = this.#of(script.owner);
-    const thrown = error.kind === "exception" ? (error.cause as { name?: string } | undefined) : undefined;
     count.faults++;
-    const text = thrown?.name === undefined ? error.message : `${thrown.name}: ${error.message}`;
+    const text = faultOf(error, script);
     // Copied: a part of a text keeps all of it in memory, and an hour's messages of all customers are large.
     count.lastFault = Buffer.from(text.slice(0, faultLengthMax)).toString();
   }
