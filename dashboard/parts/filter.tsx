@@ -4,7 +4,10 @@ import { Icon } from "./icon.tsx";
 
 const waitMs = 120;
 
-/** A field that narrows a list. Keys: "/" goes to it, Escape empties it. */
+/**
+ * A field that narrows a list. Keys: "/" goes to it, Escape empties it. What is typed at once is one step of the history, so
+ * that going back undoes it: `replace` says whether a value replaces the one before.
+ */
 export function Filter({
   label,
   value,
@@ -13,16 +16,24 @@ export function Filter({
 }: {
   label: string;
   value: string;
-  onChange: (value: string) => void;
+  onChange: (value: string, replace: boolean) => void;
   placeholder?: string;
 }) {
   const [text, setText] = useState(value);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const shown = useRef(value);
+  shown.current = value;
+  /** The last value that this field has set since it got the focus. */
+  const typed = useRef<string>(undefined);
   useEffect(() => setText(value), [value]);
   const change = (next: string): void => {
     setText(next);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => onChange(next), waitMs);
+    timer.current = setTimeout(() => {
+      const isMore = typed.current === shown.current;
+      typed.current = next;
+      onChange(next, isMore);
+    }, waitMs);
   };
   return (
     <div class="filter">
@@ -35,6 +46,7 @@ export function Filter({
         spellcheck={false}
         autocomplete="off"
         value={text}
+        onFocus={() => (typed.current = undefined)}
         onInput={(event) => change(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === "Escape" && text !== "") {
@@ -47,7 +59,7 @@ export function Filter({
   );
 }
 
-/** A choice of one of a few values, in a toolbar. */
+/** A choice of one of a few values, in a toolbar. Each choice is a step of the history. */
 export const Choice = ({
   label,
   value,
@@ -56,14 +68,14 @@ export const Choice = ({
 }: {
   label: string;
   value: string;
-  onChange: (value: string) => void;
+  onChange: (value: string, replace: boolean) => void;
   options: readonly (string | { value: string; label: string })[];
 }) => (
   <select
     class="short"
     aria-label={label}
     value={value}
-    onChange={(event) => onChange(event.currentTarget.value)}
+    onChange={(event) => onChange(event.currentTarget.value, false)}
   >
     {options.map(asOption)}
   </select>
