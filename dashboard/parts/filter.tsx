@@ -5,8 +5,8 @@ import { Icon } from "./icon.tsx";
 const waitMs = 120;
 
 /**
- * A field that narrows a list. Keys: "/" goes to it, Escape empties it. What is typed at once is one step of the history, so
- * that going back undoes it: `replace` says whether a value replaces the one before.
+ * A field that narrows a list. Keys: "/" goes to it, Escape empties it. Its text is one step of the history until the focus
+ * comes back, so that going back undoes it: `replace` says whether a value replaces the one before.
  */
 export function Filter({
   label,

@@ -211,7 +211,7 @@ describe.skipIf(browserPath === undefined)("the console, in a browser", () => {
     expect(search()).toBe("?search=needle&type=AAAA");
     await page.goBack();
     await page.getByText(/^1 match/).waitFor();
-    // What was typed at once is one step.
+    // Both texts are one step.
     await page.goBack();
     await page.getByText(/^10,001 records/).waitFor();
     expect([search(), await filter.inputValue()]).toEqual(["", ""]);

@@ -23,7 +23,8 @@ export class Order extends WorkflowEntrypoint {
   async run(event, step) {
     const price = await step.do("price", async () => ({ total: 6 * 7 }));
     await step.sleep("settle", 20);
-    await step.do("charge", { retries: { limit: 1, delay: 10, backoff: "constant" } }, async () => {
+    const delay = event.payload?.retryDelay ?? 10;
+    await step.do("charge", { retries: { limit: 1, delay, backoff: "constant" } }, async () => {
       if (event.payload.card === "stolen") throw new Error("The card was refused");
       return "charged";
     });
@@ -40,6 +41,7 @@ const visits = `export default {
     const { pathname } = new URL(request.url);
     console.log("visit of", pathname);
     if (pathname.endsWith("/broken")) throw new Error("The shelf is empty");
+    if (pathname.endsWith("/spin")) for (;;);
     console.warn("almost sold out");
     return new Response("hello");
   },

@@ -243,22 +243,47 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
     await page.context().close();
   });
 
-  it("49: peeks a queue without taking its messages, sends one, and purges by typing the name", async () => {
-    const page = await console.opened(`/queues/${data.queueId}`);
+  it("49: peeks a queue whose consumer still gets the messages, sends one, and purges by typing the name", async () => {
+    const queue = `/queues/${data.queueId}`;
+    const page = await console.opened(queue);
     await press(page, "Peek");
     await page.getByText("one@shop.example").waitFor();
     await press(page, "Send a message");
-    await page.getByLabel("Body", { exact: true }).fill('{ "second": true }');
+    await page.getByLabel("Body", { exact: true }).fill('{ "to": "two@shop.example" }');
     await press(page, "Send");
     await page.getByText("The message was sent").waitFor();
     const depth = async (): Promise<number> =>
-      (await api<{ backlog_count: number }>("GET", `/queues/${data.queueId}/metrics`)).backlog_count;
+      (await api<{ backlog_count: number }>("GET", `${queue}/metrics`)).backlog_count;
     await expect.poll(depth).toBe(2);
+    await page.getByText("two@shop.example").waitFor();
+    const taker = `export default {
+      async queue({ messages }, { KV }) {
+        for (const { body, attempts } of messages) await KV.put("mail:" + body.to, String(attempts));
+      },
+    };`;
+    const bindings = [{ type: "kv_namespace", name: "KV", namespace_id: data.namespaceId }];
+    await api("PUT", "/workers/scripts/taker", scriptForm(taker, { bindings }));
+    const settings = { max_wait_time_ms: 0 };
+    const consumer = await api<{ consumer_id: string }>("POST", `${queue}/consumers`, {
+      type: "worker",
+      script_name: "taker",
+      settings,
+    });
+    await expect.poll(depth).toBe(0);
+    const values = `/storage/kv/namespaces/${data.namespaceId}/bulk/get`;
+    const keys = ["mail:one@shop.example", "mail:two@shop.example"];
+    // A peek is no attempt.
+    expect(await api("POST", values, { keys })).toEqual({
+      values: Object.fromEntries(keys.map((key) => [key, "1"])),
+    });
+    await api("DELETE", `${queue}/consumers/${consumer.consumer_id}`);
+    await api("POST", `${queue}/messages`, { body: { to: "three@shop.example" } });
     await press(page, "More");
     await page.getByRole("menuitem", { name: "Purge all messages" }).click();
     const purge = page.getByRole("dialog").getByRole("button", { name: "Purge", exact: true });
     expect(await purge.getAttribute("aria-disabled")).toBe("true");
     await page.getByLabel("Type mails to confirm").fill("mails");
+    expect(await depth()).toBe(1);
     await purge.click();
     await page.getByText("The queue was purged").waitFor();
     await expect.poll(depth).toBe(0);
@@ -330,12 +355,16 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
     await root.filter({ hasText: "false" }).waitFor();
     const method = tree.getByRole("treeitem").filter({ hasText: 'http.request.method eq "POST"' });
     const host = tree.getByRole("treeitem").filter({ hasText: 'http.host eq "shop.example"' });
-    expect(
-      [await method.textContent(), await host.textContent()].map((text) => text!.includes("decides")),
-    ).toEqual([true, false]);
+    const decides = async (): Promise<boolean[]> =>
+      [await method.textContent(), await host.textContent()].map((text) => text!.includes("decides"));
+    expect(await decides()).toEqual([true, false]);
     await page.getByLabel("Method").selectOption("POST");
     await root.filter({ hasText: "true" }).waitFor();
     expect(page.url()).toContain("method=POST");
+    expect(await decides()).toEqual([true, true]);
+    await page.getByLabel("Method").selectOption("GET");
+    await root.filter({ hasText: "false" }).waitFor();
+    expect(await decides()).toEqual([true, false]);
     // A change elsewhere leads back to the same request.
     await page.getByRole("link", { name: "Rules", exact: true }).click();
     await page.getByRole("heading", { name: "Origin rules" }).waitFor();
@@ -382,6 +411,44 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
     expect(await answer.textContent()).toMatch(
       /NOERROR[^]*mail\.shop\.example\.\s+3600\s+IN\s+A\s+192\.0\.2\.25/,
     );
+    await page.context().close();
+  });
+
+  // They move the clock, so they are the last ones.
+  it("35: signs an address of a private picture, which is refused after its time", async () => {
+    const page = await console.opened("/images?image=draft-of-a-poster");
+    const signed = page.getByRole("dialog").locator(".copyable code").last();
+    const minutesLeft = async (): Promise<number> => {
+      const expires = new URL((await signed.textContent())!, "http://none").searchParams.get("exp");
+      return Math.round((Number(expires) * 1000 - Date.now()) / 60_000);
+    };
+    await expect.poll(minutesLeft).toBeGreaterThan(50);
+    await page.getByLabel("Minutes").fill("10");
+    await expect.poll(minutesLeft).toBeLessThan(20);
+    await page.getByText(/^It ends /).waitFor();
+    const visit = async (): Promise<number> =>
+      (await console.platform.fetch((await signed.textContent())!)).status;
+    expect(await visit()).toBe(200);
+    await console.platform.clock.advance("11 minutes");
+    expect(await visit()).toBe(403);
+    await page.context().close();
+  });
+
+  it("36: starts an instance whose step fails, and shows its attempts with their errors as they come", async () => {
+    const page = await console.opened("/workflows/orders");
+    await press(page, "Start an instance");
+    await page.getByLabel("Parameters").fill('{ "card": "stolen", "retryDelay": "20 minutes" }');
+    await page.getByLabel("Id", { exact: true }).fill("live");
+    await press(page, "Start");
+    await page.getByRole("heading", { name: "live" }).waitFor();
+    await page.getByRole("row").filter({ hasText: "charge" }).click();
+    const attempts = page.getByRole("dialog").locator(".attempts li");
+    await attempts.filter({ hasText: "failed" }).filter({ hasText: "Error: The card was refused" }).waitFor();
+    expect(await attempts.count()).toBe(1);
+    await console.platform.clock.advance("20 minutes");
+    await attempts.nth(1).filter({ hasText: "failed" }).filter({ hasText: "The card was refused" }).waitFor();
+    await page.locator(".about", { hasText: "errored" }).waitFor();
+    expect(await attempts.count()).toBe(2);
     await page.context().close();
   });
 

@@ -104,7 +104,7 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await link.click();
     const exported = await readFile(await (await saved).path(), "utf8");
     expect(exported).toContain('INSERT INTO "articles"');
-    await page.goto(page.url().replace(/d1\/.*/, "d1"));
+    await page.goto(page.url().replace(/\/d1\/.*/, "/d1"));
     await press(page, "New database");
     await page.getByLabel("Name", { exact: true }).fill("copy");
     await press(page, "Create the database");
@@ -214,7 +214,7 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await page.context().close();
   });
 
-  it("40: follows the live log of one customer, with one click from the list", async () => {
+  it("40: shows the last fault of a customer over its limit in one row, and follows that customer alone, with one click", async () => {
     const page = await console.opened("/dispatch/customers?tags=gold");
     await page.getByRole("row", { name: "row 1 of 1" }).getByRole("link", { name: "Live logs" }).click();
     await page.getByText("Following").waitFor();
@@ -227,6 +227,17 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await page.getByLabel("CPU time of a run in milliseconds").fill("40");
     await press(page, "Save");
     await page.getByText("cpu_ms 40").waitFor();
+    await data.visit("https://shop.example/of/anna/spin");
+    await page.getByRole("link", { name: "customers", exact: true }).click();
+    await page.getByRole("tab", { name: "Usage" }).click();
+    const row = page.getByRole("row").filter({ has: page.getByRole("link", { name: "anna" }) });
+    await row.getByText("The script exceeded its CPU time limit of 40 ms.").waitFor();
+    await row.getByRole("link", { name: "Live logs" }).click();
+    await page.getByRole("heading", { name: "anna" }).waitFor();
+    await page.getByText("Following").waitFor();
+    for (const path of ["berta", "anna/after"]) await data.visit(`https://shop.example/of/${path}`);
+    await page.getByRole("row", { name: "row 1 of 1" }).getByText("GET /of/anna/after").waitFor();
+    expect(await page.getByText("GET /of/berta").count()).toBe(0);
     await page.context().close();
   });
 
@@ -265,19 +276,48 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await page.context().close();
   });
 
-  it("33, 34, 35: uploads pictures, makes a variant, and signs an address of a private one", async () => {
+  it("33, 34, 35: uploads pictures, transforms one at an address, makes a variant, and signs an address of a private one", async () => {
     const page = await console.opened("/images");
-    const shown = page.locator("img.thumbnail");
+    const thumbnail = page.locator("img.thumbnail");
     await expect
       .poll(() =>
-        shown.first().evaluate((element) => (element as unknown as { naturalWidth: number }).naturalWidth),
+        thumbnail
+          .first()
+          .evaluate((element) => (element as unknown as { naturalWidth: number }).naturalWidth),
       )
       .toBeGreaterThan(0);
-    const buffer = Buffer.from(await pngOf(fourColors(80, 80)));
+    const buffer = Buffer.from(await pngOf(fourColors(800, 600)));
     await page
       .getByLabel("Pictures")
       .first()
       .setInputFiles([{ name: "new.png", mimeType: "image/png", buffer }]);
+    await page.getByRole("dialog", { name: "new.png" }).waitFor();
+    await page.getByRole("dialog").getByRole("link", { name: "Transform" }).click();
+    // The policy of the page allows no reads of blob addresses.
+    await page.evaluate(
+      "const make = URL.createObjectURL; URL.createObjectURL = (blob) => make((globalThis.lastPicture = blob));",
+    );
+    await page.getByRole("textbox", { name: "width", exact: true }).fill("400");
+    const figure = (name: string) => page.locator(".figure", { hasText: name });
+    await figure("Pixels").getByText("400 × 300").waitFor();
+    await figure("Size")
+      .getByText(/^[\d.,]+ (B|KB|KiB)$/)
+      .waitFor();
+    await figure("Time")
+      .getByText(/^[\d.,]+ m?s$/)
+      .waitFor();
+    const copied = page.locator(".copyable code");
+    const url = (await copied.textContent())!;
+    expect(url).toMatch(/^http.*\/width=400$/);
+    const shown = await page.evaluate<number[]>(
+      "lastPicture.arrayBuffer().then((bytes) => Array.from(new Uint8Array(bytes)))",
+    );
+    const window = await console.browser.newPage();
+    const opened = await window.goto(url);
+    expect(opened!.headers()["content-type"]).toMatch(/^image\//);
+    expect((await opened!.body()).equals(Buffer.from(shown))).toBe(true);
+    await window.close();
+    await page.goBack();
     await page.getByRole("dialog", { name: "new.png" }).waitFor();
     await page.getByRole("switch", { name: "Private" }).click();
     await page.getByLabel("Creator").fill("anna");

@@ -8,7 +8,7 @@ import { parseZoneFile, type FileRecord, type ParsedFile, type SkippedLine } fro
 
 const noticesMax = 20;
 
-/** What a line says about a record beside its value. The zone's record keeps what the line does not say. */
+/** The attributes of a record that a line has beside the value. The zone's record keeps the others. */
 export type Said = Partial<Pick<RecordFields, "ttl" | "proxied" | "settings" | "comment" | "tags">>;
 
 /** A valid line of a file. `fields` is the record that it makes if the zone does not have it. */
