@@ -142,6 +142,34 @@ export default class extends WorkerEntrypoint { async method(call) { await call(
     expect(JSON.parse(body)).toEqual([]);
   });
 
+  test("where an object is constructed, called and woken", async () => {
+    await hosting.deploy("spied-object", {
+      code: `import { DurableObject } from "cloudflare:workers";${spy}
+install();
+export class Room extends DurableObject {
+  constructor(ctx, env) { super(ctx, env); ctx.waitUntil(Promise.resolve()); }
+  fetch() { return new Response("fetched"); }
+  async method() { await this.ctx.storage.setAlarm(Date.now()); return "called"; }
+  alarm() { this.ctx.storage.kv.put("woken", true); }
+  woken() { return this.ctx.storage.kv.get("woken") === true; }
+  found() { return [...seen]; }
+}
+export default { async fetch(request, env) {
+  const room = env.ROOMS.getByName("x");
+  if (new URL(request.url).pathname === "/woken") return Response.json(await room.woken());
+  const answers = [await room.method(), await (await room.fetch("http://room/")).text()];
+  return Response.json([answers, await room.found()]);
+} };`,
+      bindings: [{ type: "durable_object_namespace", name: "ROOMS", class_name: "Room" }],
+      metadata: { migrations: { new_tag: "v1", new_sqlite_classes: ["Room"] } },
+    });
+    const ask = async (path: string): Promise<unknown> =>
+      JSON.parse((await hosting.ask("spied-object", path)).body);
+    expect(await ask("/")).toEqual([["called", "fetched"], []]);
+    await expect.poll(() => ask("/woken"), { timeout: 20_000 }).toBe(true);
+    expect(await ask("/")).toEqual([["called", "fetched"], []]);
+  });
+
   test.each([
     ["an object", object],
     ["a class", klass],

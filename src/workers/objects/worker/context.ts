@@ -24,10 +24,10 @@ export function prepareContext(
   const { id, namespace, name, jurisdiction, isSqlite } = object;
   if (facet?.hasTextId !== true) define(ctx, "id", ownId(id, namespace, name, jurisdiction));
   define(ctx, "props", facet?.props ?? {});
-  const waitUntil = ctx.waitUntil.bind(ctx);
+  const { waitUntil } = ctx;
   define(ctx, "waitUntil", (promise: Promise<unknown>) => {
     watchWork(promise);
-    waitUntil(promise);
+    apply(waitUntil, ctx, [promise]);
   });
   // The native ones would show the wrapper's exports.
   const native = ctx as unknown as { exports?: Record<string, unknown>; facets: never };

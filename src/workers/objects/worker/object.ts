@@ -83,9 +83,12 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
 
     constructor(ctx: Context, env: object) {
       const { object, facet } = ctx.props;
-      const waitUntil = ctx.waitUntil.bind(ctx);
+      const { waitUntil } = ctx;
       super(ctx, env);
-      this.#waitUntil = waitUntil;
+      // Not bind: a script may replace it, and the native context has the object's token.
+      this.#waitUntil = (promise) => {
+        apply(waitUntil, ctx, [promise]);
+      };
       this.#standing = object.standing;
       this.#events = facet === undefined ? 0 : floor(random() * facetEventsMax);
       this.#alarm = apply(getWeak, alarms, [ctx]) as Alarm | undefined;
@@ -133,7 +136,7 @@ function classOf(exported: unknown): ObjectClass {
 function begin(Base: ObjectClass, given: [ctx: Context, env: object], made: NewableFunction): object {
   noteNearObjects();
   collectEnded();
-  const [ctx] = given;
+  const ctx = given[0]; // not by iteration, which a script may replace
   const { object, facet, script } = ctx.props;
   const { alarm } = Base.prototype as Record<string, unknown>;
   apply(setWeak, alarms, [ctx, prepareContext(ctx, object, facet, isHandler(alarm))]);

@@ -80,7 +80,10 @@ function shown(value: unknown): unknown {
  * `isEarly` also before.
  */
 export async function traced<T>(ctx: Waiting, handle: () => T | Promise<T>, isEarly = false): Promise<T> {
-  const waitUntil = ctx.waitUntil.bind(ctx);
+  const { waitUntil: native } = ctx;
+  const waitUntil: Waiting["waitUntil"] = (promise) => {
+    apply(native, ctx, [promise]);
+  };
   const run = begin();
   if (isEarly) run.sendEarly = earlySender(run, waitUntil);
   ctx.waitUntil = (promise: Promise<unknown>) => {
