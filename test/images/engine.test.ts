@@ -1,11 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
+import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { ImageEngine } from "../../src/products/images/engine/engine.ts";
 import { probe } from "../../src/products/images/input/probe.ts";
+import { estimate } from "../../src/products/images/engine/cost.ts";
+import { parseOptions } from "../../src/products/images/recipe/options.ts";
+import { planResult } from "../../src/products/images/recipe/recipe.ts";
 import { fourColors, jpegOf, painted, pngOf, scenery } from "./fixtures.ts";
 import { platformsPerTest } from "./per-test.ts";
 import { colorDistance, raster, startImagePlatform } from "./platform.ts";
@@ -114,6 +118,36 @@ it("ends jobs that take too long, even when their process no longer responds", a
   expect(performance.now() - startedAt).toBeGreaterThan(1000);
   expect((await run()).width).toBe(400);
   expect(engine.pid).not.toBe(stopped);
+  await engine.close();
+});
+
+it.each(["srgb", "cmyk"])("reserves the memory that a progressive JPEG in %s takes", async (colors) => {
+  const engine = new ImageEngine({ slots: 1, logger: pino({ level: "silent" }) });
+  const path = join(folder, `${colors}.jpg`);
+  const create = { width: 4000, height: 4000, channels: 3, background: "#345" } as const;
+  const options = { progressive: true, chromaSubsampling: "4:4:4" };
+  await sharp({ create }).toColourspace(colors).jpeg(options).toFile(path);
+  const content = { ...(await probe(path)), sizeBytes: statSync(path).size };
+  const { recipe, size } = planResult(parseOptions("w=40,f=png"), content, { avif: false, webp: false });
+  const { memoryBytes } = estimate(content, recipe, size);
+  const small = join(folder, "small.jpg");
+  await sharp({ create: { ...create, width: 40, height: 40 } })
+    .jpeg(options)
+    .toFile(small);
+  const mostBytes = async (source: string): Promise<number> => {
+    const picture = {
+      path: source,
+      probe: await probe(source),
+      steps: [{ kind: "transform" as const, transform: recipe.transform }],
+      focus: null,
+    };
+    const job = { picture, output: recipe.output, target: undefined };
+    await engine.run(job, { accountId: "a", cost: { cpuMs: 1, memoryBytes } });
+    const [, kibibytes] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${engine.pid}/status`, "latin1"))!;
+    return Number(kibibytes) * 1024;
+  };
+  const before = await mostBytes(small);
+  expect((await mostBytes(path)) - before).toBeLessThan(memoryBytes);
   await engine.close();
 });
 

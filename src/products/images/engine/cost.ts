@@ -29,9 +29,10 @@ export function estimate(probe: Probe & { sizeBytes: number }, recipe: Recipe, s
     output.format === "png" && output.quality !== undefined ? palettePngMs : encodeMs[output.format];
   const effects =
     (transform.blur === undefined ? 0 : 10 + transform.blur) + (transform.sharpen === undefined ? 0 : 60);
-  // A progressive JPEG is held as coefficients, an animation as all of its frames, an effect as raw pixels.
+  // A progressive JPEG is held as coefficients, with two bytes for each of up to four colours, an animation as all of its
+  // frames, an effect as raw pixels.
   const sourceBytes = probe.isProgressive
-    ? 3.5
+    ? 8
     : output.isAnimated
       ? 4
       : transform.trim === undefined
