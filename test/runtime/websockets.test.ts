@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { IncomingHttpHeaders } from "node:http";
+import { connect as connectTo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { nextMessage, startHosting, startOutside, type Hosting, type Outside } from "./platform.ts";
@@ -48,6 +49,56 @@ describe("a visitor's WebSocket", () => {
     expect(await nextMessage(socket)).toBe("fetched /late");
     socket.send("close");
     expect(await once(socket, "close")).toEqual([4001, Buffer.from("as you wish")]);
+  });
+
+  test.each([
+    ["a visitor", "echo"],
+    ["a visitor of an object", "room"],
+  ])("ends when %s sends a message of empty frames without end, and others stay open", async (_, script) => {
+    await hosting.deploy("other", echo);
+    if (script === "echo") await hosting.deploy("echo", echo);
+    else
+      await hosting.deploy("room", {
+        code: `import { DurableObject } from "cloudflare:workers";
+export class Room extends DurableObject { fetch() {
+  const [client, server] = Object.values(new WebSocketPair());
+  this.ctx.acceptWebSocket(server);
+  return new Response(null, { status: 101, webSocket: client });
+} }
+export default { fetch: (request, env) => env.ROOMS.getByName("x").fetch(request) };`,
+        bindings: [{ type: "durable_object_namespace", name: "ROOMS", class_name: "Room" }],
+        metadata: { migrations: { new_tag: "v1", new_sqlite_classes: ["Room"] } },
+      });
+    const innocent = hosting.connect("other");
+    await once(innocent, "open");
+    const { hostname, port } = new URL(hosting.ready.edge);
+    const socket = connectTo(Number(port), hostname);
+    socket.on("error", () => {}); // the end of the connection, while the client sends
+    const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+    const head = ["connection: Upgrade", "upgrade: websocket", "sec-websocket-version: 13"];
+    const key = "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==";
+    socket.write(
+      `GET / HTTP/1.1\r\nhost: ${hosting.hostOf(script)}\r\n${[...head, key].join("\r\n")}\r\n\r\n`,
+    );
+    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1.1 101 /);
+    socket.resume();
+    // Each frame takes six bytes, and many times more in the memory of a receiver.
+    const frames = Buffer.from("008000000000", "hex");
+    const bytes = Buffer.concat(Array<Buffer>(1000).fill(frames));
+    socket.write(Buffer.from("018000000000", "hex"));
+    let sentBytes = 0;
+    const send = (): void => {
+      if (socket.destroyed) return;
+      sentBytes += bytes.length;
+      socket.write(bytes, send);
+    };
+    send();
+    await closed;
+    // Buffers between the two take some bytes in addition to 65,536 frames.
+    expect(sentBytes).toBeLessThan(8 * 1024 * 1024);
+    innocent.send("still there");
+    expect(await nextMessage(innocent)).toBe("heard still there");
+    innocent.terminate();
   });
 
   test("carries large and binary messages", async () => {

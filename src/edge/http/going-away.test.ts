@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { fc } from "../../../test/helpers/properties.ts";
-import { FrameBoundaries } from "./going-away.ts";
+import { FrameBoundaries, messageFramesMax } from "./going-away.ts";
 
 function frame(payloadBytes: number, isMasked: boolean): Buffer {
   const mask = isMasked ? 0x80 : 0;
@@ -32,4 +32,23 @@ it("knows where frames end, however their bytes are split", () => {
     }),
     { numRuns: 50 },
   );
+});
+
+it("counts the frames of a message, however its bytes are split", () => {
+  const [first, next, last, ping] = ["0100", "0000", "8000", "8900"].map((hex) => Buffer.from(hex, "hex"));
+  const message = (frames: number): Buffer =>
+    Buffer.concat([first!, ...Array<Buffer>(frames - 1).fill(Buffer.concat([next!, ping!]))]);
+  for (const bytesAtOnce of [1, 7, 100_000]) {
+    const boundaries = new FrameBoundaries();
+    const pass = (bytes: Buffer): void => {
+      for (let at = 0; at < bytes.length; at += bytesAtOnce)
+        boundaries.pass(bytes.subarray(at, at + bytesAtOnce));
+    };
+    for (let i = 0; i < 3; i++) pass(Buffer.concat([message(messageFramesMax), last!]));
+    expect(boundaries.hasTooManyFrames).toBe(false);
+    pass(message(messageFramesMax));
+    expect(boundaries.hasTooManyFrames).toBe(false);
+    pass(next!);
+    expect(boundaries.hasTooManyFrames).toBe(true);
+  }
 });

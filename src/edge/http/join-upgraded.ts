@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { responseHead, join } from "../../platform/util/raw-http.ts";
-import { followFrames } from "./going-away.ts";
+import { followFrames, limitFrames } from "./going-away.ts";
 
 /** A connection whose client or server has agreed to an upgrade. */
 export interface UpgradedEnd {
@@ -24,4 +24,5 @@ export function joinUpgraded(
   join(visitor.socket, upstream.socket, idleTimeoutMs);
   join(upstream.socket, visitor.socket, idleTimeoutMs);
   followFrames(visitor.socket, upstream.socket, upstream.head);
+  limitFrames(visitor.socket, upstream.socket, visitor.head);
 }
