@@ -108,3 +108,27 @@ export function bitPng(width: number, height: number, isWhole: boolean): Buffer 
     ...(isWhole ? [chunk("IEND", Buffer.alloc(0))] : []),
   ]);
 }
+
+const shorts = (...values: number[]): Buffer =>
+  Buffer.from(values.flatMap((each) => [each >> 8, each & 255]));
+
+/**
+ * A JPEG with a second header of 1 × 1 pixels. Decoders look for a marker after FF01, which has no length; who takes the
+ * next bytes for one finds the second header.
+ */
+export function jpegOfTwoSizes(jpeg: Buffer): Buffer {
+  const scan = jpeg.indexOf(Buffer.from("ffda", "hex"));
+  const header = jpeg.subarray(2, scan);
+  const other = Buffer.from("ffc00011080001000103011100021100031100ffda000c03010002000300003f00", "hex");
+  const hiding = Buffer.concat([Buffer.from("ffef", "hex"), shorts(other.length + 2)]);
+  const skipped = shorts(2 + header.length + hiding.length);
+  const start = Buffer.from("ffd8ff01", "hex");
+  return Buffer.concat([start, skipped, header, hiding, other, jpeg.subarray(scan)]);
+}
+
+/** A GIF that announces a canvas of 1 × 1 pixels, on which its frames have no place. */
+export function gifOfTwoSizes(gif: Buffer): Buffer {
+  const copy = Buffer.from(gif);
+  copy.writeUInt32LE(0x0001_0001, 6);
+  return copy;
+}

@@ -9,7 +9,15 @@ import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { FileBlobs } from "../../src/platform/storage/blobs.ts";
 import { ownerToken } from "../helpers/server.ts";
-import { animation, bitPng, fourColors, hollowGif, jpegOf } from "./fixtures.ts";
+import {
+  animation,
+  bitPng,
+  fourColors,
+  gifOfTwoSizes,
+  hollowGif,
+  jpegOf,
+  jpegOfTwoSizes,
+} from "./fixtures.ts";
 import { raster, startImagePlatform, type ImagePlatform } from "./platform.ts";
 
 /** Accepted and refused images, with the error messages. */
@@ -70,6 +78,7 @@ describe("invalid images are refused, and nothing of them is stored", () => {
       /too many parts/,
     ],
     ["a GIF without frames", () => hollowGif(5, 5, 0), /a damaged GIF/],
+    ["a JPEG with two sizes", () => jpegOfTwoSizes(jpeg), /a marker is out of place/],
   ])("%s", async (_what, bytes, words) => {
     const before = await count();
     const { status, body } = await platform.upload(await bytes());
@@ -91,6 +100,13 @@ describe("invalid images are refused, and nothing of them is stored", () => {
     expect(body.errors[0]!.message).toMatch(/^Too large: expected .* (pixels|frames)/);
     expect(platform.services.images.engine.pid).toBeUndefined();
   });
+});
+
+it("does not decode a picture that is larger than its header says", async () => {
+  const large = sharp({ create: { width: 1200, height: 900, channels: 3, background: "#345" } });
+  const id = await platform.store(gifOfTwoSizes(await large.gif().toBuffer()));
+  const { status, bytes } = await platform.deliver(id, "w=100,f=png");
+  expect([status, String(bytes)]).toEqual([422, expect.stringContaining("cannot be decoded")]);
 });
 
 it("detects the format by the bytes, not by the name", async () => {

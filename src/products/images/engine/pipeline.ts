@@ -2,8 +2,8 @@ import { isUtf8 } from "node:buffer";
 import { readFile, stat } from "node:fs/promises";
 import sharp, { type Sharp, type SharpOptions } from "sharp";
 import { exifRights } from "../input/exif.ts";
-import { turned } from "../recipe/geometry.ts";
-import { contentTypes, imageLimits, type Focus } from "../image.ts";
+import { turned, type Size } from "../recipe/geometry.ts";
+import { contentTypes, imageLimits, type Focus, type Probe } from "../image.ts";
 import type { Output } from "../recipe/recipe.ts";
 import { sanitizeSvg } from "../svg/sanitize.ts";
 import { MalformedXml } from "../svg/xml.ts";
@@ -67,13 +67,15 @@ async function open(
     ? { ...probe, exif: undefined, pageHeight: undefined, pages: 1, delay: undefined, loop: undefined }
     : await sharp(path, options).metadata();
   const size = { width: found.width, height: found.pageHeight ?? found.height };
+  const frames = isAnimated ? (found.pages ?? 1) : 1;
+  if (isLargerThan(probe, size, frames)) throw new Error("the picture is larger than its header says");
   const isTurned = (found.orientation ?? 1) >= 5;
   return {
     path: intermediateCopy ?? path,
     options,
     deadline,
     size: isTurned ? turned(size, 90) : size,
-    frames: isAnimated ? (found.pages ?? 1) : 1,
+    frames,
     // The file may contain longer delays than can be written.
     delay: found.delay?.map((ms) => Math.min(ms, 65_535)),
     loop: found.loop === undefined ? undefined : Math.min(found.loop, 65_535),
@@ -82,6 +84,13 @@ async function open(
     isExifKept: metadata === "keep" && found.exif !== undefined,
   };
 }
+
+/**
+ * Whether the decoder finds more pixels than the header that the limits and the memory of the job were decided by. A frame
+ * that is cut off may count.
+ */
+const isLargerThan = ({ width, height, frames }: Probe, size: Size, found: number): boolean =>
+  size.width * size.height > width * height || found > frames + 1;
 
 async function runSteps(
   source: CanvasSource,

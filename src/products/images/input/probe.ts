@@ -99,6 +99,7 @@ const readers: Record<SourceFormat, (reader: Reader) => Promise<Found>> = {
   async jpeg(reader) {
     let exif: Buffer | undefined;
     let found: Found | undefined;
+    let components = 0;
     for (let at = 2; ;) {
       const head = await reader.bytes(at, 4);
       if (head[0] !== 0xff) throw new Damaged("a marker is missing");
@@ -107,11 +108,15 @@ const readers: Record<SourceFormat, (reader: Reader) => Promise<Found>> = {
         at += 1; // fill byte
         continue;
       }
+      // Decoders look for the next marker after these, which would not be where a length leads.
+      if (marker < 0xc0 || (marker >= 0xd0 && marker <= 0xd8)) throw new Damaged("a marker is out of place");
       const length = head.readUInt16BE(2);
       const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
       if (isFrame) {
         const frame = await reader.bytes(at + 4, 6);
-        found ??= {
+        if (found !== undefined) throw new Damaged("it has two frame headers");
+        components = frame[5]!;
+        found = {
           ...still,
           width: frame.readUInt16BE(3),
           height: frame.readUInt16BE(1),
@@ -119,6 +124,8 @@ const readers: Record<SourceFormat, (reader: Reader) => Promise<Found>> = {
         };
       }
       if (marker === 0xda && found !== undefined) {
+        // Decoders hold the coefficients of several scans, as those of a progressive picture.
+        found.isProgressive ||= (await reader.bytes(at + 4, 1))[0]! < components;
         if (exif === undefined) return found;
         return { ...found, orientation: exifOrientation(exif), rights: exifRights(exif) };
       }
