@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { temporaryFolder } from "../helpers/process.ts";
 import { startHosting, type Hosting } from "./platform.ts";
 
 /** Project creators write the current date into a new project, so every date that workerd knows must work. */
 let hosting: Hosting;
 beforeAll(async () => {
-  hosting = await startHosting();
+  hosting = await startHosting({ ephemeral: false, dataDir: temporaryFolder() });
 });
 afterAll(async () => hosting.close(0));
 
@@ -31,3 +32,27 @@ test.each([
   });
   expect((await hosting.ask("dated")).body).toBe(`["function","function","function"]`);
 });
+
+test.each(["2021-11-10", "2024-01-01", today])(
+  "a script of %s with a service and an object",
+  async (date) => {
+    const name = `bound-${date}`;
+    await hosting.deploy(name, {
+      code: `export class Room { constructor() {} fetch() { return new Response("room"); } }
+      export default { async fetch(request, env) {
+        if (new URL(request.url).pathname === "/own") return new Response("own");
+        const answers = [env.SELF.fetch("https://a/own"), env.ROOM.get(env.ROOM.idFromName("a")).fetch("https://a/")];
+        return new Response((await Promise.all(answers.map(async (each) => (await each).text()))).join(" "));
+      } };`,
+      bindings: [
+        { type: "service", name: "SELF", service: name },
+        { type: "durable_object_namespace", name: "ROOM", class_name: "Room" },
+      ],
+      metadata: {
+        compatibility_date: date,
+        migrations: { new_tag: "v1", new_sqlite_classes: ["Room"] },
+      },
+    });
+    expect((await hosting.ask(name)).body).toBe("own room");
+  },
+);

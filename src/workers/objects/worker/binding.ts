@@ -1,7 +1,13 @@
 import { env } from "cloudflare:workers";
 import { countCall } from "../../../sandbox/worker/concurrency.ts";
 import { currentRun, fetchObject } from "../../../sandbox/worker/run.ts";
-import { bindingObject, connect, remoteProperty, wildcard } from "../../runtime/worker/binding-object.ts";
+import {
+  bindingObject,
+  connect,
+  remoteProperty,
+  savedMethod,
+  wildcard,
+} from "../../runtime/worker/binding-object.ts";
 import { carry } from "../../runtime/worker/carry.ts";
 import type { BindingFetch } from "../../runtime/worker/env.ts";
 import { hexOf, IdMaker, type DurableObjectId } from "./ids.ts";
@@ -34,10 +40,12 @@ export function objectNamespace(_call: BindingFetch, { name, namespace_id }: Bin
   // While a new upload is tried out, its namespace may have no id yet.
   const objects = (env as Record<string, unknown>)[name] as Objects;
   // Saved, because a script may replace them on the prototypes, and would get this stub and tokens as arguments.
-  const { fetch, call } = objects;
+  const { fetch } = objects;
+  const call = savedMethod(objects, "call");
   const send: Objects["fetch"] = async (request, init) => apply(fetch, objects, [request, init]);
   // Not async: calls can be made on the result before it is there.
-  const callObject: Objects["call"] = (given) => apply(call, objects, [given]) as Promise<unknown>;
+  const callObject: Objects["call"] = (given) =>
+    apply(call ?? objects.call, objects, [given]) as Promise<unknown>;
   return membersOf({ name, send, call: callObject }, namespace_id ?? "", undefined);
 }
 

@@ -25,6 +25,18 @@ export const bindingName = (value: object): string | undefined =>
   apply(getName, bindings, [value]) as string | undefined;
 export const isStub = (value: object): boolean => apply(has, stubs, [value]);
 
+/**
+ * A method of a stub, saved before a script can replace it. With a compatibility date from before RPC, workerd reads
+ * methods of stubs only during a request: then undefined.
+ */
+export function savedMethod<Stub, Name extends keyof Stub>(stub: Stub, name: Name): Stub[Name] | undefined {
+  try {
+    return stub[name];
+  } catch {
+    return undefined;
+  }
+}
+
 /** Creates a binding of a class with the given methods. `members[wildcard]` answers for all other names. */
 export function bindingObject(className: string, members: object): object {
   const { [wildcard]: found, ...methods } = getOwnPropertyDescriptors(members) as PropertyDescriptorMap & {

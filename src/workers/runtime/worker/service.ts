@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { countCall } from "../../../sandbox/worker/concurrency.ts";
 import { currentRun, fetchService } from "../../../sandbox/worker/run.ts";
-import { connect, remoteProperty, wildcard } from "./binding-object.ts";
+import { connect, remoteProperty, savedMethod, wildcard } from "./binding-object.ts";
 import { carry } from "./carry.ts";
 import type { BindingFetch } from "./env.ts";
 
@@ -17,15 +17,15 @@ interface Stub {
 export function service(_call: BindingFetch, { name }: { name: string }): object {
   const stub = (env as Record<string, unknown>)[name] as Stub;
   // Saved, because a script may add methods to prototypes, and would get this stub and tokens as arguments.
-  const { call, read } = stub;
+  const [call, read] = [savedMethod(stub, "call"), savedMethod(stub, "read")];
   const property = (path: readonly string[]): unknown =>
     remoteProperty(
       (key) => property([...path, key]),
       (args) => {
         const run = neededRun();
-        return countCall(run, () => apply(call, stub, [run, name, path, carry(args)]));
+        return countCall(run, () => apply(call ?? stub.call, stub, [run, name, path, carry(args)]));
       },
-      () => apply(read, stub, [neededRun(), name, path]) as Promise<unknown>,
+      () => apply(read ?? stub.read, stub, [neededRun(), name, path]) as Promise<unknown>,
     );
   return {
     fetch: async (input: RequestInfo | URL, init?: RequestInit) => fetchService(name, input, init),
