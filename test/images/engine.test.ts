@@ -59,6 +59,38 @@ it("refuses jobs when the queue is full, while cached results are still delivere
   expect((await platform.deliver(id, "w=299,f=avif")).status).toBe(200);
 });
 
+it("tells how long a picture waited and took, and nothing of that from the cache", async () => {
+  const platform = await start({ imageSlots: 1 });
+  const id = await platform.store(await jpegOf(scenery(800, 600)));
+  await platform.deliver(id, "w=10,f=png");
+  const { engine } = platform.services.images;
+  process.kill(engine.pid!, "SIGSTOP");
+  const running = platform.deliver(id, "w=700,f=png");
+  await expect.poll(() => engine.load.running).toBe(1);
+  const waiting = platform.deliver(id, "w=701,f=png");
+  await expect.poll(() => engine.load.waiting).toBe(1);
+  const since = performance.now();
+  await expect.poll(() => performance.now() - since).toBeGreaterThan(20);
+  const waitedMs = performance.now() - since;
+  process.kill(engine.pid!, "SIGCONT");
+  const timesOf = async (answer: typeof running): Promise<Record<string, number>> => {
+    const header = (await answer).headers.get("server-timing")!;
+    return Object.fromEntries(
+      [...header.matchAll(/(\w+);dur=([\d.]+)/g)].map(([, name, ms]) => [name, Number(ms)]),
+    );
+  };
+  const [first, second] = [await timesOf(running), await timesOf(waiting)];
+  for (const { queue, work, transform } of [first, second]) {
+    expect([work, transform]).not.toContain(0);
+    // The waiting of the response contains both; each is rounded.
+    expect(transform! + 1).toBeGreaterThan(queue! + work!);
+  }
+  expect(first["work"]).toBeGreaterThan(waitedMs - 1);
+  expect(second["queue"]).toBeGreaterThan(waitedMs - 1);
+  const hit = await platform.deliver(id, "w=700,f=png");
+  expect([hit.headers.get("cf-cache-status"), hit.headers.get("server-timing")]).toEqual(["HIT", null]);
+});
+
 it("aborts jobs whose clients have all disconnected", async () => {
   const platform = await start({ imageSlots: 1 });
   const id = await platform.store(await jpegOf(scenery(1600, 1200)));

@@ -22,6 +22,7 @@ import {
   StoredGone,
   visibleError,
 } from "./respond.ts";
+import type { Made } from "../results/made-results.ts";
 import type { Stored } from "../results/results.ts";
 import { transformOf, variantsOf, type ImageSettings } from "../settings.ts";
 import { verify } from "./signature.ts";
@@ -60,7 +61,7 @@ export interface DeliveredResults {
   /** The result, if it is in memory. */
   inMemory(name: string): Buffer | undefined;
   kept(name: string): Promise<Stored | undefined>;
-  make(held: Held, wanted: WantedResult, signal: AbortSignal): Promise<Stored>;
+  make(held: Held, wanted: WantedResult, signal: AbortSignal): Promise<Made>;
 }
 
 /** Another process must answer the request: nothing has been sent. */
@@ -214,9 +215,9 @@ export class Delivery {
     response.once("close", leave);
     const startedAt = performance.now();
     try {
-      const made = await resultMaker.make(held, picture, left.signal);
-      headers.push(...missHeaders(performance.now() - startedAt));
-      return made;
+      const { stored, times } = await resultMaker.make(held, picture, left.signal);
+      headers.push(...missHeaders(performance.now() - startedAt, times));
+      return stored;
     } catch (error) {
       if (left.signal.aborted) return undefined;
       throw error;

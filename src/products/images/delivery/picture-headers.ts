@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import type { JobTimes } from "../engine/job.ts";
 import { contentTypes } from "../image.ts";
 import { engineVersion, type Output } from "../recipe/recipe.ts";
 import { safeHeaders } from "./respond.ts";
@@ -13,8 +14,11 @@ export const hitHeaders: readonly string[] = [
   `internal=ok/h q=0 n=0 c=0 v=${version}`,
 ];
 
-/** Extra headers of a result that was made for this response. */
-export function missHeaders(tookMs: number): string[] {
+/**
+ * Extra headers of a result that was made for this response: how long the response waited for it, and the times of the
+ * job, which other requests may have started before.
+ */
+export function missHeaders(tookMs: number, { queuedMs, workedMs }: JobTimes): string[] {
   const rounded = Math.round(tookMs);
   return [
     "cf-cache-status",
@@ -22,7 +26,7 @@ export function missHeaders(tookMs: number): string[] {
     "cf-resized",
     `internal=ok/m q=0 n=${rounded} c=0 v=${version}`,
     "server-timing",
-    `transform;dur=${rounded}`,
+    `queue;dur=${queuedMs.toFixed(1)}, work;dur=${workedMs.toFixed(1)}, transform;dur=${rounded}`,
   ];
 }
 

@@ -5,7 +5,7 @@ import { ImageAdmission, QueueFull } from "./admission.ts";
 import { DomainError } from "../../../platform/domain-error.ts";
 import type { Cost } from "./cost.ts";
 import { ImageProcess, JobFault, JobOverTime, ProcessEnded } from "./image-process.ts";
-import type { ImageJob, ImageResult } from "./job.ts";
+import type { ImageJob, TimedResult } from "./job.ts";
 import { mebibyte } from "../../../platform/bytes.ts";
 import { noteRestart } from "../../../platform/util/uncaught.ts";
 
@@ -88,7 +88,7 @@ export class ImageEngine {
     parts: Pick<ImageJob, "picture" | "output" | "target">,
     charge: Charge,
     signal?: AbortSignal,
-  ): Promise<ImageResult> {
+  ): Promise<TimedResult> {
     try {
       const result = await this.#run(parts, charge, signal);
       this.results.ok++;
@@ -103,7 +103,7 @@ export class ImageEngine {
     { picture, output, target }: Pick<ImageJob, "picture" | "output" | "target">,
     charge: Charge,
     signal: AbortSignal | undefined,
-  ): Promise<ImageResult> {
+  ): Promise<TimedResult> {
     const job: ImageJob = { picture, output, target, timeLimitSeconds: this.timeLimitSeconds };
     let crashes = 0;
     for (let attempt = 1; ; attempt++) {
@@ -134,13 +134,17 @@ export class ImageEngine {
     { accountId, cost }: Charge,
     signal: AbortSignal | undefined,
     isAlone: boolean,
-  ): Promise<ImageResult> {
+  ): Promise<TimedResult> {
+    const askedAt = performance.now();
     const end = await this.#admission.enter(accountId, cost, signal, isAlone).catch((error: unknown) => {
       throw error instanceof QueueFull ? imageErrors.busy(error.retryAfterSeconds) : error;
     });
+    const admittedAt = performance.now();
     try {
       if (this.#isClosed) throw new ProcessEnded("killed", 1, "the engine is closed");
-      return await (this.#process ??= this.#start()).run(job);
+      const result = await (this.#process ??= this.#start()).run(job);
+      const times = { queuedMs: admittedAt - askedAt, workedMs: performance.now() - admittedAt };
+      return { ...result, times };
     } finally {
       end();
     }

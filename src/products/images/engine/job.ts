@@ -46,6 +46,14 @@ export interface ImageResult {
   focus: Focus | null;
 }
 
+/** How long a job waited until it was admitted, and how long the image process took, in milliseconds. */
+export interface JobTimes {
+  queuedMs: number;
+  workedMs: number;
+}
+/** A result with the times of its job; those of its last attempt, if a process ended during the job. */
+export type TimedResult = ImageResult & { times: JobTimes };
+
 /** Messages between the image process and its parent. */
 export type Request = { id: number; job: ImageJob };
 export type ImageReply =

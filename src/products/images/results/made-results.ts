@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import { DomainError } from "../../../platform/domain-error.ts";
-import type { ImageResult } from "../engine/job.ts";
+import type { JobTimes, TimedResult } from "../engine/job.ts";
 import { SourceGone } from "../engine/engine.ts";
 import { imageErrors } from "../errors.ts";
 import type { Results, Stored } from "./results.ts";
@@ -19,12 +19,21 @@ export interface ResultSource {
   refresh?(): Promise<void>;
 }
 
+/** A result that was made for a request, maybe together with others. */
+export interface Made {
+  stored: Stored;
+  /** Those of the job, which may have begun before this request. */
+  times: JobTimes;
+}
+
+/** The end of a job: its result, unless that is in the store. */
+type Finished = { unkept: Stored | undefined; times: JobTimes };
+
 /** Makes results, once for concurrent requests, and stores them. */
 export class MadeResults {
   readonly #results: Results;
   readonly #logger: Logger;
-  /** Resolves with undefined when the result is in the store. */
-  readonly #flights = new SingleFlight<Stored | undefined>();
+  readonly #flights = new SingleFlight<Finished>();
   readonly #failures = new LRUCache<string, DomainError>({ ...entriesMax(10_000), ttl: failureMs });
 
   constructor(results: Results, logger: Logger) {
@@ -38,17 +47,16 @@ export class MadeResults {
   async make(
     name: string,
     source: ResultSource,
-    run: (target: string, signal: AbortSignal) => Promise<ImageResult>,
+    run: (target: string, signal: AbortSignal) => Promise<TimedResult>,
     signal: AbortSignal,
-  ): Promise<Stored> {
+  ): Promise<Made> {
     const failure = this.#failures.get(name);
     if (failure !== undefined) throw failure;
     try {
-      const work = (shared: AbortSignal): Promise<Stored | undefined> =>
-        this.#make(name, source, run, shared);
-      const unkept = await this.#flights.run(name, work, signal);
+      const work = (shared: AbortSignal): Promise<Finished> => this.#make(name, source, run, shared);
+      const { unkept, times } = await this.#flights.run(name, work, signal);
       const stored = unkept ?? (await this.#results.get(name));
-      if (stored !== undefined) return stored;
+      if (stored !== undefined) return { stored, times };
     } catch (error) {
       if (error instanceof DomainError && error.kind === "images.undecodable")
         this.#failures.set(name, error);
@@ -60,18 +68,19 @@ export class MadeResults {
   async #make(
     name: string,
     source: ResultSource,
-    run: (target: string, signal: AbortSignal) => Promise<ImageResult>,
+    run: (target: string, signal: AbortSignal) => Promise<TimedResult>,
     signal: AbortSignal,
-  ): Promise<Stored | undefined> {
+  ): Promise<Finished> {
     const target = this.#results.path(name);
     const result = await run(target, signal);
     await source.refresh?.();
     const isWanted = (): boolean => source.isWanted();
-    if (result.bytes !== undefined) {
+    const { bytes, sizeBytes, times } = result;
+    if (bytes !== undefined) {
       this.#logger.warn({ path: target }, "a result could not be stored on disk");
-      return this.#results.keepInMemory(name, Buffer.from(result.bytes), isWanted);
+      return { unkept: this.#results.keepInMemory(name, Buffer.from(bytes), isWanted), times };
     }
-    this.#results.adopt(name, result.sizeBytes, isWanted);
-    return undefined;
+    this.#results.adopt(name, sizeBytes, isWanted);
+    return { unkept: undefined, times };
   }
 }

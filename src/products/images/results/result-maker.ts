@@ -3,9 +3,9 @@ import type { Blobs } from "../../../platform/storage/blobs.ts";
 import type { Held, ImageDirectory } from "../directory.ts";
 import { estimate } from "../engine/cost.ts";
 import { SourceGone, type ImageEngine } from "../engine/engine.ts";
-import type { ImageResult } from "../engine/job.ts";
+import type { TimedResult } from "../engine/job.ts";
 import type { ImageContent, Focus, Image } from "../image.ts";
-import type { MadeResults } from "./made-results.ts";
+import type { Made, MadeResults } from "./made-results.ts";
 import type { IntermediateCopies } from "./intermediate-copies.ts";
 import type { PlannedResult } from "../recipe/recipe.ts";
 import type { Results, Stored } from "./results.ts";
@@ -62,8 +62,8 @@ export class ResultMaker {
   }
 
   /** Makes a result, or joins a running job for it. */
-  make(held: Held, wanted: WantedResult, signal: AbortSignal): Promise<Stored> {
-    const run = (target: string, shared: AbortSignal): Promise<ImageResult> =>
+  make(held: Held, wanted: WantedResult, signal: AbortSignal): Promise<Made> {
+    const run = (target: string, shared: AbortSignal): Promise<TimedResult> =>
       this.#run(held, wanted, target, shared).catch((error: unknown) => {
         // The intermediate copy may have been evicted: it is recreated.
         if (!(error instanceof SourceGone && wanted.isFromIntermediateCopy && held.isCurrent)) throw error;
@@ -90,7 +90,7 @@ export class ResultMaker {
     { planned, isFromIntermediateCopy }: WantedResult,
     target: string,
     signal: AbortSignal,
-  ): Promise<ImageResult> {
+  ): Promise<TimedResult> {
     const image = held.image!;
     const content: ImageContent = image.content!;
     const { transform, output } = planned.recipe;

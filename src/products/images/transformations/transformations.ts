@@ -20,6 +20,7 @@ import {
   StoredGone,
   visibleError,
 } from "../delivery/respond.ts";
+import type { Made } from "../results/made-results.ts";
 import type { Stored } from "../results/results.ts";
 import { isAllowedOrigin } from "./allowed-origins.ts";
 import { transformationErrors } from "./errors.ts";
@@ -43,7 +44,7 @@ export interface TransformationSettings {
 /** Results of pictures of origins, and how to come by those that are not there. */
 export interface TransformedResults {
   kept(name: string): Promise<Stored | undefined>;
-  make(original: Original, name: string, planned: PlannedResult, signal: AbortSignal): Promise<Stored>;
+  make(original: Original, name: string, planned: PlannedResult, signal: AbortSignal): Promise<Made>;
 }
 
 interface Options {
@@ -228,9 +229,9 @@ export class Transformations {
       return kept;
     }
     const startedAt = performance.now();
-    const made = await results.make(original, name, planned, signal);
-    headers.push(...missHeaders(performance.now() - startedAt));
-    return made;
+    const { stored, times } = await results.make(original, name, planned, signal);
+    headers.push(...missHeaders(performance.now() - startedAt, times));
+    return stored;
   }
 }
 

@@ -1,8 +1,8 @@
 import { estimate } from "../engine/cost.ts";
 import type { ImageEngine } from "../engine/engine.ts";
-import type { ImageResult } from "../engine/job.ts";
+import type { TimedResult } from "../engine/job.ts";
 import type { PlannedResult } from "../recipe/recipe.ts";
-import type { MadeResults } from "../results/made-results.ts";
+import type { Made, MadeResults } from "../results/made-results.ts";
 import type { Results, Stored } from "../results/results.ts";
 import type { Original } from "./originals.ts";
 import type { TransformedResults } from "./transformations.ts";
@@ -23,7 +23,7 @@ export class TransformedPictures implements TransformedResults {
     return this.#results.get(name);
   }
 
-  async make(original: Original, name: string, planned: PlannedResult, signal: AbortSignal): Promise<Stored> {
+  async make(original: Original, name: string, planned: PlannedResult, signal: AbortSignal): Promise<Made> {
     const { transform, output } = planned.recipe;
     const { accountId } = original;
     const cost = estimate(original.probe, planned.recipe, planned.size);
@@ -34,14 +34,14 @@ export class TransformedPictures implements TransformedResults {
       focus: original.focus,
     };
     if (!original.isStorable) {
-      const { bytes } = await this.#engine.run(
+      const { bytes, times } = await this.#engine.run(
         { picture, output, target: undefined },
         { accountId, cost },
         signal,
       );
-      return { bytes: Buffer.from(bytes!) };
+      return { stored: { bytes: Buffer.from(bytes!) }, times };
     }
-    const run = async (target: string, shared: AbortSignal): Promise<ImageResult> => {
+    const run = async (target: string, shared: AbortSignal): Promise<TimedResult> => {
       const result = await this.#engine.run({ picture, output, target }, { accountId, cost }, shared);
       original.focus ??= result.focus;
       return result;
