@@ -68,6 +68,14 @@ export function screensOf(
     { name: "images", path: `${a}/images` },
     { name: "images-picture", path: `${a}/images?image=draft-of-a-poster` },
     { name: "images-playground", path: `${a}/images/playground?image=logo` },
+    {
+      name: "images-formats",
+      path: `${a}/images/playground?image=logo&width=40`,
+      prepare: async (page) => {
+        await page.getByRole("button", { name: "Make 9 pictures" }).click();
+        await page.getByText("A press on a size chooses its format and quality.").waitFor();
+      },
+    },
     { name: "images-settings", path: `${a}/images/settings` },
     { name: "scripts", path: `${a}/scripts` },
     ...["code", "versions", "settings", "secrets", "schedules", "logs"].map((tab) => ({

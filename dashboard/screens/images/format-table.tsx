@@ -53,34 +53,36 @@ export function FormatTable({ base, options, original, sign }: FormatTableProps)
         )
       }
     >
-      <p class="hint" role="status">
-        {running !== undefined
-          ? `${cells.size} of ${all.length}`
-          : cells.size === 0
-            ? "The sizes of this picture as AVIF, WebP and JPEG. Each is made by the edge, one after the other."
-            : "A press on a size chooses its format and quality."}
-      </p>
-      {cells.size > 0 && (
-        <Table
-          label="Formats and qualities"
-          rows={formats}
-          keyOf={(format) => format}
-          columns={[
-            { title: "Format", cell: (format) => format },
-            ...qualities.map((quality) => ({
-              title: `Quality ${quality}`,
-              cell: (format: string) => (
-                <CellOf
-                  cell={cells.get(nameOf({ format, quality }))}
-                  choice={{ format, quality }}
-                  original={original}
-                  options={options}
-                />
-              ),
-            })),
-          ]}
-        />
-      )}
+      <div class="stack">
+        <p class="hint" role="status">
+          {running !== undefined
+            ? `${cells.size} of ${all.length}`
+            : cells.size === 0
+              ? "The sizes of this picture as AVIF, WebP and JPEG. Each is made by the edge, one after the other."
+              : "A press on a size chooses its format and quality."}
+        </p>
+        {cells.size > 0 && (
+          <Table
+            label="Formats and qualities"
+            rows={formats}
+            keyOf={(format) => format}
+            columns={[
+              { title: "Format", cell: (format) => format },
+              ...qualities.map((quality) => ({
+                title: `Quality ${quality}`,
+                cell: (format: string) => (
+                  <CellOf
+                    cell={cells.get(nameOf({ format, quality }))}
+                    choice={{ format, quality }}
+                    original={original}
+                    options={options}
+                  />
+                ),
+              })),
+            ]}
+          />
+        )}
+      </div>
     </Card>
   );
 }

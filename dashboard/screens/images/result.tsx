@@ -1,6 +1,6 @@
 import { useSearch } from "../../core/router.ts";
 import { bytes, duration } from "../../core/format.ts";
-import { Copyable, Figure } from "../../parts/layout.tsx";
+import { Figure } from "../../parts/layout.tsx";
 import { Comparison } from "./comparison.tsx";
 import { fromApi, fromEdgeAgain, useDelivered, type Delivered } from "./delivered.ts";
 import { FormatTable } from "./format-table.tsx";
@@ -57,7 +57,7 @@ export function Result({ account, image }: { account: string; image: Image }) {
       {variant === "" && before.shown && (
         <Focus url={before.shown.url} onChoose={(point) => setOptions({ ...values, gravity: point })} />
       )}
-      {isSigned ? <PrivateAddress address={address} /> : <Copyable text={url} />}
+      {isSigned && <PrivateAddress address={address} />}
       <Written account={account} base={base} url={url} options={values} after={after.shown} />
       {variant === "" && (
         <FormatTable
@@ -99,37 +99,33 @@ const Figures = ({ before, after, isAsked }: FiguresProps) => (
       value={after === undefined ? "–" : formatOf(after.type)}
       note={before && after && formatNote(before.type, after.type, isAsked)}
     />
-    <Figure
-      name="Work"
-      value={
-        after?.times === undefined ? "–" : after.times.made ? duration(after.times.made.workedMs) : "none"
-      }
-      note={
-        after?.times &&
-        (after.times.made
-          ? `made now, after ${duration(after.times.made.queuedMs)} in the queue`
-          : "from the cache of the edge, or the original")
-      }
-    />
-    <Figure
-      name="Time"
-      value={after === undefined ? "–" : duration(after.ms)}
-      note="with the way to this browser"
-    />
+    <Figure name="Time" value={after === undefined ? "–" : duration(after.ms)} note={timeNote(after)} />
   </div>
 );
 
+/** What the time is made of. Without times of the edge, it is what this browser has measured. */
+function timeNote(after: Delivered | undefined): string {
+  if (after?.times === undefined) return "with the way to this browser";
+  const { made } = after.times;
+  return made === undefined
+    ? "from the cache of the edge, or the original"
+    : `${duration(made.workedMs)} to make it, after ${duration(made.queuedMs)} in the queue`;
+}
+
 /** The original, of which a click chooses the point that a crop keeps. A key chooses the middle. */
 const Focus = ({ url, onChoose }: { url: string; onChoose: (point: string) => void }) => (
-  <button
-    type="button"
-    class="focus-picture"
-    onClick={({ currentTarget, clientX, clientY, detail }) => {
-      const { left, top, width, height } = currentTarget.getBoundingClientRect();
-      const [x, y] = detail === 0 ? [0.5, 0.5] : [(clientX - left) / width, (clientY - top) / height];
-      onChoose(`${x.toFixed(2)}x${y.toFixed(2)}`);
-    }}
-  >
-    <img src={url} alt="The original: a click sets the gravity to its point" />
-  </button>
+  <div class="comparison">
+    <button
+      type="button"
+      class="focus-picture"
+      onClick={({ currentTarget, clientX, clientY, detail }) => {
+        const { left, top, width, height } = currentTarget.getBoundingClientRect();
+        const [x, y] = detail === 0 ? [0.5, 0.5] : [(clientX - left) / width, (clientY - top) / height];
+        onChoose(`${x.toFixed(2)}x${y.toFixed(2)}`);
+      }}
+    >
+      <img src={url} alt="The original: a click sets the gravity to its point" />
+    </button>
+    <p class="hint">A click on the original sets the gravity: the point that a crop keeps.</p>
+  </div>
 );
