@@ -44,6 +44,10 @@ export function span(seconds: number): string {
   return plural((seconds * 1000) / ms, unit);
 }
 
-/** 0.2 → "0.20 ms", 1500 → "1.5 s" */
-export const duration = (ms: number): string =>
-  ms < 10 ? `${ms.toFixed(2)} ms` : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+/** 0.2 → "0.20 ms", 1500 → "1.5 s", 260,000 → "4.3 min" */
+export function duration(ms: number): string {
+  if (ms < 10) return `${ms.toFixed(2)} ms`;
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const [unit, each] = ms < 120_000 ? ["s", 1000] : ms < 7_200_000 ? ["min", 60_000] : ["h", 3_600_000];
+  return `${(ms / Number(each)).toFixed(1)} ${unit}`;
+}

@@ -218,7 +218,9 @@ describe.skipIf(browserPath === undefined)("the products in the console, in a br
   });
 
   it("36, 38: shows attempts with their errors, and says why a change is impossible", async () => {
-    const page = await console.opened("/workflows/orders/refused");
+    const page = await console.opened("/workflows");
+    await page.getByRole("link", { name: "1 errored instance of orders" }).click();
+    await page.getByRole("row", { name: "row 1 of 1" }).getByRole("link", { name: "refused" }).click();
     await press(page, "Go to the error");
     const panel = page.getByRole("dialog");
     await panel.getByText("The card was refused").first().waitFor();

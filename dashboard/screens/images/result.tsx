@@ -41,6 +41,8 @@ export function Result({ account, image }: { account: string; image: Image }) {
         </p>
       )}
       <Figures before={before.shown} after={after.shown} isAsked={isAsked} />
+      {isSigned && <PrivateAddress address={address} />}
+      <Written account={account} base={base} url={url} options={values} after={after.shown} />
       {after.shown && before.shown ? (
         <Comparison
           name={nameOf(image)}
@@ -57,8 +59,6 @@ export function Result({ account, image }: { account: string; image: Image }) {
       {variant === "" && before.shown && (
         <Focus url={before.shown.url} onChoose={(point) => setOptions({ ...values, gravity: point })} />
       )}
-      {isSigned && <PrivateAddress address={address} />}
-      <Written account={account} base={base} url={url} options={values} after={after.shown} />
       {variant === "" && (
         <FormatTable
           key={optionsText({ ...values, format: "", quality: "" })}

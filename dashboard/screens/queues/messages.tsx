@@ -10,6 +10,7 @@ import { Table } from "../../parts/table.tsx";
 import { bodyOf, type Backlog, type PeekedMessage, type Queue } from "./queue-types.ts";
 
 const op = "POST /accounts/{account_id}/queues/{queue_id}/messages/peek";
+const purgeOp = "POST /accounts/{account_id}/queues/{queue_id}/purge";
 const shownMax = 100;
 const bodyCharactersMax = 500;
 
@@ -17,6 +18,7 @@ interface MessagesProps {
   account: string;
   queue: Queue;
   backlog: Backlog | undefined;
+  onPurge: () => void;
 }
 
 /** A look into the queue. */
@@ -31,9 +33,10 @@ interface Look {
  * The first messages of a queue. Peeking takes no message away from the consumer. The list follows a queue without a
  * consumer, where rows only join at its end. Others change all the time: the list stays, with its time.
  */
-export function MessagesCard({ account, queue, backlog }: MessagesProps) {
+export function MessagesCard({ account, queue, backlog, onPurge }: MessagesProps) {
   const [look, setLook] = useState<Look | undefined>(undefined);
   const messages = look?.messages;
+  const refusal = useRefusal();
   const action = useAction();
   const call = {
     op,
@@ -57,7 +60,12 @@ export function MessagesCard({ account, queue, backlog }: MessagesProps) {
         <>
           {isOld && !follows && <span class="faint">as of {clockOf(look.at)}; the queue has changed</span>}
           <AsCode call={call} />
-          <Button icon="search" refusal={useRefusal()(op)} isBusy={action.isBusy} onPress={() => void peek()}>
+          {messages !== undefined && messages.length > 0 && (
+            <Button icon="trash" kind="bad" refusal={refusal(purgeOp)} onPress={onPurge}>
+              Purge all messages
+            </Button>
+          )}
+          <Button icon="search" refusal={refusal(op)} isBusy={action.isBusy} onPress={() => void peek()}>
             Peek
           </Button>
         </>

@@ -76,7 +76,12 @@ function Content({ account, queue }: { account: string; queue: Queue }) {
         <Delivery queue={queue} params={params} path={path} />
         <Consumers account={account} queue={queue} />
         <DeadLetters account={account} queue={queue} backlog={backlog.data} />
-        <MessagesCard account={account} queue={queue} backlog={backlog.data} />
+        <MessagesCard
+          account={account}
+          queue={queue}
+          backlog={backlog.data}
+          onPurge={() => setOpen("purge")}
+        />
       </div>
       {open === "send" && <SendDialog account={account} queue={queue} onClose={close} />}
       {open === "purge" && (

@@ -1,4 +1,4 @@
-import { count } from "../../core/format.ts";
+import { count, plural } from "../../core/format.ts";
 import { useRows } from "../../core/pages.ts";
 import { href, navigate, useSearch } from "../../core/router.ts";
 import { Filter } from "../../parts/filter.tsx";
@@ -40,8 +40,17 @@ const columnsOf = (account: string): Column<Workflow>[] => [
     title: "Errored",
     width: "104px",
     isNumber: true,
-    cell: ({ instances }) =>
-      instances.errored === 0 ? "0" : <State tone="bad">{count(instances.errored)}</State>,
+    cell: (workflow) =>
+      workflow.instances.errored === 0 ? (
+        "0"
+      ) : (
+        <a
+          href={href(`${addressOf(account, workflow)}?status=errored`)}
+          aria-label={`${plural(workflow.instances.errored, "errored instance")} of ${workflow.name}`}
+        >
+          <State tone="bad">{count(workflow.instances.errored)}</State>
+        </a>
+      ),
   },
   {
     key: "last",
