@@ -306,8 +306,7 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await figure("Time")
       .getByText(/^[\d.,]+ m?s$/)
       .waitFor();
-    const copied = page.locator(".copyable code");
-    const url = (await copied.textContent())!;
+    const url = await page.getByRole("textbox", { name: "Address of the result" }).inputValue();
     expect(url).toMatch(/^http.*\/width=400$/);
     const shown = await page.evaluate<number[]>(
       "lastPicture.arrayBuffer().then((bytes) => Array.from(new Uint8Array(bytes)))",
