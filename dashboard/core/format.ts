@@ -49,5 +49,5 @@ export function duration(ms: number): string {
   if (ms < 10) return `${ms.toFixed(2)} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const [unit, each] = ms < 120_000 ? ["s", 1000] : ms < 7_200_000 ? ["min", 60_000] : ["h", 3_600_000];
-  return `${(ms / Number(each)).toFixed(1)} ${unit}`;
+  return `${(ms / each).toFixed(1)} ${unit}`;
 }

@@ -40,10 +40,10 @@ describe.skipIf(browserPath === undefined)("the transform playground, in a brows
     expect(await divider.getAttribute("aria-valuetext")).toBe("51 % original, 49 % result");
     const clip = async (name: string): Promise<string> =>
       page.getByRole("img", { name }).evaluate((image) => {
-        const { getComputedStyle } = globalThis as unknown as {
+        const view = globalThis as unknown as {
           getComputedStyle(element: unknown): { clipPath: string };
         };
-        return getComputedStyle(image).clipPath;
+        return view.getComputedStyle(image).clipPath;
       });
     expect(await clip("shoe.jpg, the original")).toBe("inset(0px 49% 0px 0px)");
     expect(await clip("shoe.jpg with width=120,format=webp")).toBe("inset(0px 0px 0px 51%)");
