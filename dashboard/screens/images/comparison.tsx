@@ -18,7 +18,7 @@ interface ComparisonProps {
   name: string;
   before: Delivered;
   after: Delivered;
-  /** What the result is called: its options or variant. */
+  /** The name of the result: its options or variant. */
   text: string;
   options: Options;
 }

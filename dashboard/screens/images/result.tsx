@@ -103,7 +103,7 @@ const Figures = ({ before, after, isAsked }: FiguresProps) => (
   </div>
 );
 
-/** What the time is made of. Without times of the edge, it is what this browser has measured. */
+/** The parts of the time. Without times of the edge, it has the way to this browser. */
 function timeNote(after: Delivered | undefined): string {
   if (after?.times === undefined) return "with the way to this browser";
   const { made } = after.times;

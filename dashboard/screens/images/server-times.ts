@@ -1,4 +1,4 @@
-/** What the edge says about the work for an answer. */
+/** The times of the edge for an answer. */
 export interface ServerTimes {
   /** In milliseconds. Undefined if nothing was made: the answer came from its cache, or is the original. */
   made: { queuedMs: number; workedMs: number } | undefined;

@@ -27,7 +27,7 @@ interface WrittenProps {
 
 type Form = "url" | "variant" | "fetch" | "html";
 
-/** The same transformation as an address, a variant and code. What is written there is chosen in the controls. */
+/** The same transformation as an address, a variant and code. The controls follow their texts. */
 export function Written({ account, base, url, options, after }: WrittenProps) {
   const [form, setForm] = useState<Form>("url");
   const [variant] = useSearch("variant");
@@ -91,7 +91,7 @@ function knownVariant(name: string, known: readonly string[]): string {
   return name;
 }
 
-/** What a variant lacks, and what it cannot have. */
+/** The fields that a variant lacks, and those that it cannot have. */
 function hintOf(options: Options): string {
   const isGiven = (name: string): boolean => (options[name] ?? "") !== "";
   const missing = ["width", "height"].filter((name) => !isGiven(name));

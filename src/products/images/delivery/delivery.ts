@@ -22,7 +22,7 @@ import {
   StoredGone,
   visibleError,
 } from "./respond.ts";
-import type { Made } from "../results/made-results.ts";
+import type { MadeResult } from "../results/made-results.ts";
 import type { Stored } from "../results/results.ts";
 import { transformOf, variantsOf, type ImageSettings } from "../settings.ts";
 import { verify } from "./signature.ts";
@@ -61,7 +61,7 @@ export interface DeliveredResults {
   /** The result, if it is in memory. */
   inMemory(name: string): Buffer | undefined;
   kept(name: string): Promise<Stored | undefined>;
-  make(held: Held, wanted: WantedResult, signal: AbortSignal): Promise<Made>;
+  make(held: Held, wanted: WantedResult, signal: AbortSignal): Promise<MadeResult>;
 }
 
 /** Another process must answer the request: nothing has been sent. */

@@ -20,7 +20,7 @@ export interface ResultSource {
 }
 
 /** A result that was made for a request, maybe together with others. */
-export interface Made {
+export interface MadeResult {
   stored: Stored;
   /** Those of the job, which may have begun before this request. */
   times: JobTimes;
@@ -49,7 +49,7 @@ export class MadeResults {
     source: ResultSource,
     run: (target: string, signal: AbortSignal) => Promise<TimedResult>,
     signal: AbortSignal,
-  ): Promise<Made> {
+  ): Promise<MadeResult> {
     const failure = this.#failures.get(name);
     if (failure !== undefined) throw failure;
     try {

@@ -5,7 +5,7 @@ import { estimate } from "../engine/cost.ts";
 import { SourceGone, type ImageEngine } from "../engine/engine.ts";
 import type { TimedResult } from "../engine/job.ts";
 import type { ImageContent, Focus, Image } from "../image.ts";
-import type { Made, MadeResults } from "./made-results.ts";
+import type { MadeResult, MadeResults } from "./made-results.ts";
 import type { IntermediateCopies } from "./intermediate-copies.ts";
 import type { PlannedResult } from "../recipe/recipe.ts";
 import type { Results, Stored } from "./results.ts";
@@ -62,7 +62,7 @@ export class ResultMaker {
   }
 
   /** Makes a result, or joins a running job for it. */
-  make(held: Held, wanted: WantedResult, signal: AbortSignal): Promise<Made> {
+  make(held: Held, wanted: WantedResult, signal: AbortSignal): Promise<MadeResult> {
     const run = (target: string, shared: AbortSignal): Promise<TimedResult> =>
       this.#run(held, wanted, target, shared).catch((error: unknown) => {
         // The intermediate copy may have been evicted: it is recreated.

@@ -20,7 +20,7 @@ import {
   StoredGone,
   visibleError,
 } from "../delivery/respond.ts";
-import type { Made } from "../results/made-results.ts";
+import type { MadeResult } from "../results/made-results.ts";
 import type { Stored } from "../results/results.ts";
 import { isAllowedOrigin } from "./allowed-origins.ts";
 import { transformationErrors } from "./errors.ts";
@@ -44,7 +44,7 @@ export interface TransformationSettings {
 /** Results of pictures of origins, and how to come by those that are not there. */
 export interface TransformedResults {
   kept(name: string): Promise<Stored | undefined>;
-  make(original: Original, name: string, planned: PlannedResult, signal: AbortSignal): Promise<Made>;
+  make(original: Original, name: string, planned: PlannedResult, signal: AbortSignal): Promise<MadeResult>;
 }
 
 interface Options {

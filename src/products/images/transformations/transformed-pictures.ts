@@ -2,7 +2,7 @@ import { estimate } from "../engine/cost.ts";
 import type { ImageEngine } from "../engine/engine.ts";
 import type { TimedResult } from "../engine/job.ts";
 import type { PlannedResult } from "../recipe/recipe.ts";
-import type { Made, MadeResults } from "../results/made-results.ts";
+import type { MadeResult, MadeResults } from "../results/made-results.ts";
 import type { Results, Stored } from "../results/results.ts";
 import type { Original } from "./originals.ts";
 import type { TransformedResults } from "./transformations.ts";
@@ -23,7 +23,12 @@ export class TransformedPictures implements TransformedResults {
     return this.#results.get(name);
   }
 
-  async make(original: Original, name: string, planned: PlannedResult, signal: AbortSignal): Promise<Made> {
+  async make(
+    original: Original,
+    name: string,
+    planned: PlannedResult,
+    signal: AbortSignal,
+  ): Promise<MadeResult> {
     const { transform, output } = planned.recipe;
     const { accountId } = original;
     const cost = estimate(original.probe, planned.recipe, planned.size);
