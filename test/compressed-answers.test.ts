@@ -71,5 +71,10 @@ it("the operations that read secrets say so", () => {
   });
   const marked = operations.filter(({ answersSecret }) => answersSecret === true).map(({ id }) => id);
   for (const { id } of withSecrets) expect(marked, id).toContain(id);
-  expect(marked.toSorted()).toEqual(["image_key_list", "zone_transfer_tsig_get", "zone_transfer_tsig_list"]);
+  expect(marked.toSorted()).toEqual([
+    "image_key_list",
+    "script_preview",
+    "zone_transfer_tsig_get",
+    "zone_transfer_tsig_list",
+  ]);
 });

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
 import { SourceGone } from "../engine/engine.ts";
 import { parseOptions } from "../recipe/options.ts";
+import type { MadeResult } from "../results/made-results.ts";
 import type { Original } from "./originals.ts";
 import { Transformations } from "./transformations.ts";
 
@@ -39,7 +40,11 @@ it("looks for a picture again that was removed before its result was made", asyn
       kept: async () => undefined,
       make: async () => {
         if (++attempts === 1) throw new SourceGone("removed");
-        return { bytes: Buffer.from("made") };
+        const made: MadeResult = {
+          stored: { bytes: Buffer.from("made") },
+          times: { queuedMs: 0, workedMs: 1 },
+        };
+        return made;
       },
     },
   } as unknown as ConstructorParameters<typeof Transformations>[0]);
