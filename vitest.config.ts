@@ -1,11 +1,10 @@
 import { defineConfig } from "vitest/config";
 
-import { waitMsMax } from "./test/helpers/waits.ts";
+import { testMsMax, waitMsMax } from "./test/helpers/waits.ts";
 
 const shared = {
-  // Long enough for a machine with ten times the load: they end what hangs, and assert no times.
-  testTimeout: 180_000,
-  hookTimeout: 180_000,
+  testTimeout: testMsMax,
+  hookTimeout: testMsMax,
   expect: { poll: { timeout: waitMsMax } },
 
   pool: "forks" as const,
@@ -29,6 +28,7 @@ const waiting = [
 
 export default defineConfig({
   test: {
+    globalSetup: "./test/helpers/postgres-template.ts",
     projects: [
       {
         test: {

@@ -13,7 +13,7 @@ let storage: Storage;
 let store: PostgresStore;
 beforeAll(async () => {
   postgres = await startPostgres();
-  storage = await openStorage(await postgres.createDatabase());
+  storage = await openStorage(await postgres.createMigrated());
   store = new PostgresStore(storage);
 });
 afterAll(async () => {

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import { freePort } from "./free-port.ts";
-import { serverFlags } from "./postgres.ts";
+import { serverFlags } from "./postgres-cluster.ts";
 
 export interface Standby {
   port: number;

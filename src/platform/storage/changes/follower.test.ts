@@ -102,7 +102,7 @@ const gaps = ({ storage }: Node): number => storage.following!.reloads.missing;
 const wait = { interval: 5 };
 
 it("changes arrive while transactions of strangers are open, in this database and in another", async () => {
-  const [url, other] = [await postgres.createDatabase(), await postgres.createDatabase()];
+  const [url, other] = [await postgres.createMigrated(), await postgres.createMigrated()];
   const [first, second] = [await nodeOf(url), await nodeOf(url)];
   for (const each of [url, other]) {
     const stranger = await clientOf(each);
@@ -115,7 +115,7 @@ it("changes arrive while transactions of strangers are open, in this database an
 });
 
 it("deleted rows of the log are noticed, and everything is read again", async () => {
-  const url = await postgres.createDatabase();
+  const url = await postgres.createMigrated();
   const [first, second] = [await nodeOf(url), await nodeOf(url)];
   await first.put("a", "1");
   await vi.waitFor(() => expect(second.known.get("a")).toBe("1"), wait);
@@ -129,7 +129,7 @@ it("deleted rows of the log are noticed, and everything is read again", async ()
 });
 
 it("notices a log that went back, as after a failover to a server that lacked changes", async () => {
-  const url = await postgres.createDatabase();
+  const url = await postgres.createMigrated();
   const node = await nodeOf(url);
   const stranger = await clientOf(url);
   for (const key of ["a", "b", "c"]) await node.put(key, "1");
@@ -151,7 +151,7 @@ it("notices a log that went back, as after a failover to a server that lacked ch
 });
 
 it("numbers have no holes after random rollbacks, and every node knows what storage has", async () => {
-  const url = await postgres.createDatabase();
+  const url = await postgres.createMigrated();
   const nodes = [await nodeOf(url), await nodeOf(url)];
   const [writers, writes] = [8, 50];
   // Refuses rows at the commit, after their transaction has taken its number.
@@ -193,7 +193,7 @@ it("numbers have no holes after random rollbacks, and every node knows what stor
 });
 
 it("a change that fails to be read is repeated, and the node says that it is behind", async () => {
-  const url = await postgres.createDatabase();
+  const url = await postgres.createMigrated();
   const [first, second] = [await nodeOf(url), await nodeOf(url)];
   let isFailing = true;
   second.onRead = async () => {
@@ -209,7 +209,7 @@ it("a change that fails to be read is repeated, and the node says that it is beh
 });
 
 it("a failed reload is repeated, and writes go on during a slow one", async () => {
-  const url = await postgres.createDatabase();
+  const url = await postgres.createMigrated();
   const [first, second] = [await nodeOf(url), await nodeOf(url)];
   let failures = 2;
   const slow = Promise.withResolvers<void>();
@@ -236,7 +236,7 @@ it("a failed reload is repeated, and writes go on during a slow one", async () =
 });
 
 it("services are replaced at once by a reload, and those that can be read even if others cannot", async () => {
-  const url = await postgres.createDatabase();
+  const url = await postgres.createMigrated();
   const [first, second] = [await nodeOf(url), await nodeOf(url)];
   const { storage } = second;
   const places: string[] = [];
@@ -268,7 +268,7 @@ it("services are replaced at once by a reload, and those that can be read even i
 const nothing = async (): Promise<void> => {};
 
 it("notifications make a node read at once, and their loss does not stop it", async () => {
-  const url = await postgres.createDatabase();
+  const url = await postgres.createMigrated();
   // Without notifications, nothing would be read for a minute.
   const [first, second] = [await nodeOf(url), await nodeOf(url, 60_000)];
   const { following } = second.storage;
@@ -286,7 +286,7 @@ it("notifications make a node read at once, and their loss does not stop it", as
 });
 
 it("without notifications a node reads the log itself, and doctor can tell", async () => {
-  const url = await postgres.createDatabase();
+  const url = await postgres.createMigrated();
   const pooler = await startPooler(url);
   closers.push(() => pooler.close());
   expect([await notificationsArrive(url), await notificationsArrive(pooler.url)]).toEqual([true, false]);
@@ -300,7 +300,7 @@ it("without notifications a node reads the log itself, and doctor can tell", asy
 });
 
 it("a writer that stops before its commit does not keep the others from writing for long", async () => {
-  const { storage } = await nodeOf(await postgres.createDatabase());
+  const { storage } = await nodeOf(await postgres.createMigrated());
   // A trigger of the commit reads what the transaction has set for the wait for its client.
   await sql`create function raise_timeout() returns trigger as $$ begin
     raise exception 'ends after %', current_setting('idle_in_transaction_session_timeout'); end $$
@@ -312,7 +312,7 @@ it("a writer that stops before its commit does not keep the others from writing 
 });
 
 it("nothing follows the statement that takes a number", async () => {
-  const { storage } = await nodeOf(await postgres.createDatabase());
+  const { storage } = await nodeOf(await postgres.createMigrated());
   let late = async (): Promise<unknown> => undefined;
   let lateChange = (): void => {};
   await storage.write(async (trx, changed) => {
@@ -325,7 +325,7 @@ it("nothing follows the statement that takes a number", async () => {
 });
 
 it("old changes are deleted, and the last one stays", async () => {
-  const url = await postgres.createDatabase();
+  const url = await postgres.createMigrated();
   const node = await nodeOf(url);
   for (let n = 0; n < 6; n++) await node.put(`${n}`, "1");
   const { read } = node.storage;

@@ -96,7 +96,7 @@ describe("nodes that share PostgreSQL", () => {
   const started: NodeRegistry[] = [];
   beforeAll(async () => {
     postgres = await startPostgres();
-    storage = await openStorage(await postgres.createDatabase());
+    storage = await openStorage(await postgres.createMigrated());
   });
   afterAll(async () => {
     for (const each of started) await each.stop();

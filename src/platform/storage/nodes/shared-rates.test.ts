@@ -47,7 +47,7 @@ const exchange = async (...nodes: TestNode[]): Promise<void> => {
 };
 
 beforeEach(async () => {
-  storage = await openStorage(await postgres.createDatabase());
+  storage = await openStorage(await postgres.createMigrated());
   registries = [];
   return async () => {
     for (const each of registries) await each.stop();

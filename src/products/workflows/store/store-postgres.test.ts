@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => postgres.stop());
 
 async function open() {
-  const url = await postgres.createDatabase();
+  const url = await postgres.createMigrated();
   const storage = await openStorage(url);
   onTestFinished(() => storage.close());
   const { read } = storage;

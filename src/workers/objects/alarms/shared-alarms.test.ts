@@ -23,7 +23,7 @@ const alarmOf = (due: number, id = "1", of = namespace): StoredAlarm => ({
 });
 
 async function open() {
-  const storage = await openStorage(await postgres.createDatabase());
+  const storage = await openStorage(await postgres.createMigrated());
   onTestFinished(() => storage.close());
   await addObjectNamespaces(storage, [namespace, kept]);
   return storage;
