@@ -266,7 +266,7 @@ export const noKind: Change["kind"] = "memo";
 export const noField: BindingOf<"note">["note"] = 1;
 `;
 
-it("its settings, tables, kinds of change and bindings have types", { timeout: 120_000 }, () => {
+it("its settings, tables, kinds of change and bindings have types", () => {
   writeFileSync(join(scratch, "src/products/notes/types.ts"), types);
   const config = { extends: "./tsconfig.json", include: ["src/main.ts", "src/products/notes/*.ts"] };
   writeFileSync(join(scratch, "tsconfig.check.json"), JSON.stringify(config));

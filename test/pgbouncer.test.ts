@@ -60,7 +60,7 @@ describe.skipIf(!hasPgBouncer)("through PgBouncer in transaction mode", () => {
     for (const { services } of nodes) expect(services.storage.following!.isNotified).toBe(false);
   });
 
-  it("a record is served at the other node within a second", async () => {
+  it("a record is served at the other node", async () => {
     const [first, second] = nodes as [TestServer, TestServer];
     const zone = await first.newZone("served.example");
     const record = { type: "A", name: "@", content: "127.0.0.1", proxied: true };
@@ -69,7 +69,7 @@ describe.skipIf(!hasPgBouncer)("through PgBouncer in transaction mode", () => {
     const path = `/zones/${zone}/rulesets/phases/http_request_origin/entrypoint`;
     expect((await first.call("PUT", path, { rules: [rule] })).status).toBe(200);
     const at = async (): Promise<number> => (await requestEdge(second.ready.edge, "served.example")).status;
-    await vi.waitFor(async () => expect(await at()).toBe(521), { ...wait, timeout: 5000 });
+    await vi.waitFor(async () => expect(await at()).toBe(521), wait);
   });
 
   it("doctor says that notifications do not arrive", async () => {

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { startPostgres } from "./helpers/postgres.ts";
 import { startTestServer, type TestServer } from "./helpers/server.ts";
 
-it("two nodes share the rate limit of the API", { timeout: 90_000 }, async () => {
+it("two nodes share the rate limit of the API", async () => {
   const postgres = await startPostgres();
   onTestFinished(() => postgres.stop());
   const databaseUrl = await postgres.createDatabase();

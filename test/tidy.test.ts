@@ -1,15 +1,14 @@
 import { stripTypeScriptTypes } from "node:module";
 import { parse, type Expression, type ExpressionStatement, type Program } from "acorn";
 import { describe, expect, it } from "vitest";
-import { files, imports, product, sources, text } from "./helpers/sources.ts";
+import { files, imports, once, product, sources, text } from "./helpers/sources.ts";
+import { testMsMax, waitMsMax } from "./helpers/waits.ts";
 
 /** House rules that a machine can check. */
-const parsed = (file: string): Program =>
-  parse(stripTypeScriptTypes(text(file)), {
-    ecmaVersion: "latest",
-    sourceType: "module",
-    allowHashBang: true,
-  });
+const code = once((file) => stripTypeScriptTypes(text(file)));
+const parsed = once((file): Program =>
+  parse(code(file), { ecmaVersion: "latest", sourceType: "module", allowHashBang: true }),
+);
 
 /** All expression statements. */
 function statementsOf(file: string): ExpressionStatement[] {
@@ -25,7 +24,6 @@ function statementsOf(file: string): ExpressionStatement[] {
 
 /** The names of a file's functions that have more than a number of lines. */
 function longFunctions(file: string, linesMax: number): string[] {
-  const code = stripTypeScriptTypes(text(file));
   const found = new Set<string>();
   const visit = (node: unknown, outer: string): void => {
     if (typeof node !== "object" || node === null) return;
@@ -36,7 +34,7 @@ function longFunctions(file: string, linesMax: number): string[] {
     };
     const name = id?.name ?? key?.name ?? outer;
     const isFunction = /^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(type ?? "");
-    if (isFunction && code.slice(start, end).split("\n").length > linesMax) found.add(name);
+    if (isFunction && code(file).slice(start, end).split("\n").length > linesMax) found.add(name);
     for (const part of Object.values(node)) visit(part, name);
   };
   visit(parsed(file).body, "");
@@ -294,6 +292,22 @@ it("commands print through output.ts, which escapes control characters of custom
   const direct = /process\.std(?:out|err)\.write|\bconsole\.\w+\(/;
   const found = product.filter((file) => /^src\/(?:cli\/|main\.ts)/.test(file) && direct.test(text(file)));
   expect(found).toEqual(["src/cli/output.ts"]);
+});
+
+it("no test has less time than the configuration gives to all, and no wait less than waitMsMax", () => {
+  const waits = /\b(?:waitFor|waitUntil|poll)\((?:(?!;\n)[^])*?\btimeout: ([\d_]+)/g;
+  const tests = /\b(?:it|test|describe)\b[^;{]*\{ timeout: ([\d_]+) \}|^\}, ([\d_]+)\);/gm;
+  const short = sources
+    .filter((file) => file.endsWith(".test.ts"))
+    .flatMap((file) =>
+      [...text(file).matchAll(waits), ...text(file).matchAll(tests)]
+        .filter(([found, first, second]) => {
+          const isWait = /^(?:wait|poll)/.test(found);
+          return Number((first ?? second)!.replaceAll("_", "")) < (isWait ? waitMsMax : testMsMax);
+        })
+        .map(([found]) => `${file}: ${found.slice(0, 80)}`),
+    );
+  expect(short).toEqual([]);
 });
 
 it("files stay small enough to be read at once", () => {

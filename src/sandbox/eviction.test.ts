@@ -74,7 +74,7 @@ it.each(["with", "without"])("stays within its memory %s checks, and loads scrip
   expect(Math.max(...resident)).toBeGreaterThan(bytesMax / 2);
   // Allowance for requests that arrive while another cell boots.
   expect(Math.max(...resident)).toBeLessThan(bytesMax * 1.2);
-  await vi.waitFor(async () => expect(await calls("s119")).not.toBe("1"), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await calls("s119")).not.toBe("1"));
   expect(await calls("s0")).toBe("1");
 });
 
@@ -89,11 +89,11 @@ it("is replaced when unloading does not free enough memory, and finishes its run
   const holding = calls("holder");
   const [before] = harness.cells.pids;
   // All other scripts go on in another cell.
-  await vi.waitFor(async () => expect(await calls("other")).toBe("1"), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await calls("other")).toBe("1"));
   expect(harness.cells.pids).toContain(before);
   answers[0]!();
   expect(await holding).toBe("201");
-  await vi.waitFor(() => expect(harness.cells.pids).not.toContain(before), { timeout: 10_000 });
+  await vi.waitFor(() => expect(harness.cells.pids).not.toContain(before));
 });
 
 it("unloads a snippet that has broken its channel", async () => {
@@ -108,14 +108,11 @@ it("unloads a snippet that has broken its channel", async () => {
   const { status, text } = await harness.fetch("/breaking/break");
   expect([status, text]).toEqual([500, "the snippet's isolate closed the channel"]);
   expect(await calls("breaking")).toBe("2");
-  await vi.waitFor(
-    async () => {
-      await calls("a");
-      await calls("b");
-      expect(await calls("breaking")).toBe("1");
-    },
-    { timeout: 10_000 },
-  );
+  await vi.waitFor(async () => {
+    await calls("a");
+    await calls("b");
+    expect(await calls("breaking")).toBe("1");
+  });
 });
 
 it("unloads a script whose visitor left before the answer", async () => {
@@ -131,16 +128,13 @@ it("unloads a script whose visitor left before the answer", async () => {
   const leaving = new AbortController();
   const first = harness.fetch("/left/hold", { signal: leaving.signal });
   first.catch(() => {});
-  await vi.waitFor(() => expect(held).toHaveLength(1), { timeout: 10_000 });
+  await vi.waitFor(() => expect(held).toHaveLength(1));
   leaving.abort();
-  await vi.waitFor(
-    async () => {
-      await calls("a");
-      await calls("b");
-      expect(await calls("left")).toBe("1");
-    },
-    { timeout: 10_000 },
-  );
+  await vi.waitFor(async () => {
+    await calls("a");
+    await calls("b");
+    expect(await calls("left")).toBe("1");
+  });
 });
 
 it("does not count the fetches of runs whose visitors left", async () => {
@@ -165,13 +159,10 @@ it("does not count the fetches of runs whose visitors left", async () => {
   harness.add(snippet("left", code, { profile: "script" }));
   const leaving = new AbortController();
   for (let i = 0; i < 43; i++) harness.fetch("/left/hold", { signal: leaving.signal }).catch(() => {});
-  await vi.waitFor(() => expect(held).toBe(256), { timeout: 10_000 });
+  await vi.waitFor(() => expect(held).toBe(256));
   leaving.abort();
-  await vi.waitFor(
-    async () => {
-      const { text } = await harness.fetch("/left/both", { signal: AbortSignal.timeout(500) });
-      expect(text).toBe("both");
-    },
-    { timeout: 10_000 },
-  );
+  await vi.waitFor(async () => {
+    const { text } = await harness.fetch("/left/both", { signal: AbortSignal.timeout(500) });
+    expect(text).toBe("both");
+  });
 });

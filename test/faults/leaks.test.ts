@@ -114,7 +114,7 @@ it("the check detects a leak", async () => {
   ]);
 });
 
-it("answers without a table leak nothing", { timeout: 120_000 }, async () => {
+it("answers without a table leak nothing", async () => {
   const database = new DatabaseSync(join(dataDir, "selvedge.db"), { timeout: 5000 });
   database.exec("pragma legacy_alter_table = on; pragma foreign_keys = off");
   const tables = database
@@ -140,7 +140,6 @@ describe("files", () => {
 
   it.each(["removed", "a file in the place of a folder", "a folder in the place of a file"])(
     "%s",
-    { timeout: 60_000 },
     async (kind) => {
       counts.clear();
       for (const top of ["blobs", "cache"]) {
@@ -187,7 +186,7 @@ describe("nonsensical requests", () => {
     ["text/plain", ""],
   ];
 
-  it.each(["known ids", "strange ids"])("to every operation, with %s", { timeout: 120_000 }, async (kind) => {
+  it.each(["known ids", "strange ids"])("to every operation, with %s", async (kind) => {
     const strange = [
       "%00",
       "%ff",

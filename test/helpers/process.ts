@@ -53,7 +53,7 @@ export async function serve(
   // The pipe may deliver the last lines after the ready file is there.
   while (!existsSync(readyFile) || !stdout.includes("API token")) {
     if (child.exitCode !== null) throw new Error(`serve ended: ${stderr}`);
-    if (performance.now() - startedMs > 40_000) throw new Error("serve was not ready after 40 seconds");
+    if (performance.now() - startedMs > 120_000) throw new Error("serve was not ready after two minutes");
     await delay(20);
   }
   const ready = JSON.parse(readFileSync(readyFile, "utf8")) as Ready;

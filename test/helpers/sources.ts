@@ -7,7 +7,17 @@ export const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard
   .split("\n")
   .filter(Boolean);
 export const sources = files.filter((file) => /^(src|test|bench|scripts)\/.*\.ts$/.test(file));
-export const text = (file: string): string => readFileSync(file, "utf8");
+
+/** Makes what a file leads to once, however many rules look at it. */
+export function once<T>(make: (file: string) => T): (file: string) => T {
+  const made = new Map<string, T>();
+  return (file) => {
+    if (!made.has(file)) made.set(file, make(file));
+    return made.get(file)!;
+  };
+}
+
+export const text = once((file) => readFileSync(file, "utf8"));
 /** Files that are shipped: no tests, and no helpers or generators of tests. */
 export const product = sources.filter(
   (file) =>

@@ -166,7 +166,7 @@ export default { async fetch(request, env) {
     const ask = async (path: string): Promise<unknown> =>
       JSON.parse((await hosting.ask("spied-object", path)).body);
     expect(await ask("/")).toEqual([["called", "fetched"], []]);
-    await expect.poll(() => ask("/woken"), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => ask("/woken")).toBe(true);
     expect(await ask("/")).toEqual([["called", "fetched"], []]);
   });
 

@@ -23,7 +23,7 @@ async function failing(...args: string[]): Promise<Failure> {
   ]);
   const child = spawn(process.execPath, ["bin/selvedge.js", "serve", ...free, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: 20_000,
+    timeout: 120_000,
     killSignal: "SIGKILL",
   });
   let stderr = "";

@@ -96,7 +96,7 @@ it("refuses a key of another certificate, and a file that is no database", async
 });
 
 const run = (...args: string[]) =>
-  spawnSync(process.execPath, ["bin/selvedge.js", ...args], { encoding: "utf8", timeout: 20_000 });
+  spawnSync(process.execPath, ["bin/selvedge.js", ...args], { encoding: "utf8", timeout: 120_000 });
 
 it("exits with 1 as a process", () => {
   const { status, stderr } = run("serve", "--ephemeral", "--edge-addresses", "abc");

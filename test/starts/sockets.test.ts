@@ -90,37 +90,33 @@ async function passable(): Promise<{
   };
 }
 
-it(
-  "answers DNS over passed sockets, TCP and UDP, beside listeners of its own",
-  { timeout: 60_000 },
-  async () => {
-    const { tcp, dns } = await passable();
-    const [stream, datagrams, dnsPort] = await dns();
-    const api = tcp("::1");
-    const edge = await freePort();
-    const child = launch("dns:api:dns", [datagrams, api.fd(), stream], "--edge-listen", `127.0.0.1:${edge}`);
-    let printed = "";
-    child.stdout!.on("data", (chunk: Buffer) => (printed += chunk.toString()));
-    await vi.waitFor(() => expect(printed).toContain("API token"));
-    const call = callerOf(`http://[::1]:${api.address().port}/client/v4`);
-    const zone = (await call("POST", "/zones", { name: "passed.example" })).result as { id: string };
-    const text = "x".repeat(200);
-    for (const n of [1, 2, 3, 4, 5, 6, 7, 8])
-      await call("POST", `/zones/${zone.id}/dns_records`, {
-        type: "TXT",
-        name: "t",
-        content: `"${n}${text}"`,
-      });
-    const resolver = new Resolver();
-    resolver.setServers([`127.0.0.1:${dnsPort}`]);
-    // More than fits into a datagram: the resolver repeats the query over TCP.
-    expect(await resolver.resolveTxt("t.passed.example")).toHaveLength(8);
-    expect((await resolver.resolveSoa("passed.example")).nsname).not.toBe("");
-    expect((await fetch(`http://127.0.0.1:${edge}/`)).status).toBeGreaterThanOrEqual(400);
-    child.kill("SIGTERM");
-    expect((await once(child, "exit"))[0]).toBe(0);
-  },
-);
+it("answers DNS over passed sockets, TCP and UDP, beside listeners of its own", async () => {
+  const { tcp, dns } = await passable();
+  const [stream, datagrams, dnsPort] = await dns();
+  const api = tcp("::1");
+  const edge = await freePort();
+  const child = launch("dns:api:dns", [datagrams, api.fd(), stream], "--edge-listen", `127.0.0.1:${edge}`);
+  let printed = "";
+  child.stdout!.on("data", (chunk: Buffer) => (printed += chunk.toString()));
+  await vi.waitFor(() => expect(printed).toContain("API token"));
+  const call = callerOf(`http://[::1]:${api.address().port}/client/v4`);
+  const zone = (await call("POST", "/zones", { name: "passed.example" })).result as { id: string };
+  const text = "x".repeat(200);
+  for (const n of [1, 2, 3, 4, 5, 6, 7, 8])
+    await call("POST", `/zones/${zone.id}/dns_records`, {
+      type: "TXT",
+      name: "t",
+      content: `"${n}${text}"`,
+    });
+  const resolver = new Resolver();
+  resolver.setServers([`127.0.0.1:${dnsPort}`]);
+  // More than fits into a datagram: the resolver repeats the query over TCP.
+  expect(await resolver.resolveTxt("t.passed.example")).toHaveLength(8);
+  expect((await resolver.resolveSoa("passed.example")).nsname).not.toBe("");
+  expect((await fetch(`http://127.0.0.1:${edge}/`)).status).toBeGreaterThanOrEqual(400);
+  child.kill("SIGTERM");
+  expect((await once(child, "exit"))[0]).toBe(0);
+});
 
 it("refuses sockets that no listener can take", async () => {
   const { tcp, dns } = await passable();

@@ -354,7 +354,7 @@ describe("the control surface", () => {
     const started = spawnSync(
       process.execPath,
       ["bin/selvedge.js", "serve", "--test-api", ...listeners, ...settings],
-      { env: { ...process.env, ...environment }, encoding: "utf8", timeout: 20_000 },
+      { env: { ...process.env, ...environment }, encoding: "utf8", timeout: 120_000 },
     );
     expect(started.status).toBe(1);
     expect(started.stderr).toContain("Expected no --test-api");

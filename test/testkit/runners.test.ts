@@ -87,7 +87,7 @@ it("the runner of node:test resets between tests, and fails for calls of no oper
     cwd: folder,
     encoding: "utf8",
     env,
-    timeout: 60_000,
+    timeout: 120_000,
   });
   outer(ran.stdout).toMatch(/pass 2\n/);
   outer(ran.stdout).toMatch(/fail 1\n/);
@@ -122,7 +122,7 @@ it.skipIf(chromium === "")(
       `,
     });
     const args = [resolve("node_modules/@playwright/test/cli.js"), "test"];
-    const ran = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8", timeout: 60_000 });
+    const ran = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8", timeout: 120_000 });
     outer(ran.stdout).toMatch(/1 failed[^]*a test that fails[^]*2 passed/);
     outer(ran.stdout).toContain("Expected a call of zone_list");
     outer(ran.stdout + ran.stderr).toMatch(/seed \w+, clock .*, 0 calls/);
@@ -143,7 +143,7 @@ describe("selvedge run", () => {
         "--eval",
         code,
       ],
-      { cwd: folder, encoding: "utf8", timeout: 60_000 },
+      { cwd: folder, encoding: "utf8", timeout: 120_000 },
     );
   const list = `const { CLOUDFLARE_BASE_URL: url, CLOUDFLARE_API_TOKEN: token } = process.env;
     const answer = await fetch(url + "/zones", { headers: { authorization: "Bearer " + token } });
@@ -170,7 +170,7 @@ describe("selvedge run", () => {
   it("says so when the command cannot be started", () => {
     const ran = spawnSync(process.execPath, [resolve("bin/selvedge.js"), "run", "--", "/no/such/command"], {
       encoding: "utf8",
-      timeout: 60_000,
+      timeout: 120_000,
     });
     outer([ran.status, ran.stderr]).toEqual([1, outer.stringContaining("the command could not be started")]);
   });

@@ -9,7 +9,6 @@ import { hasPebble, preparePebble } from "./pebble.ts";
 /** Two nodes and one database: either works for both, and answers challenges that the other has started. */
 it.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
   "nodes that share a database share the account, the challenges and the certificates",
-  { timeout: 120_000 },
   async () => {
     const postgres = await startPostgres();
     onTestFinished(() => postgres.stop());

@@ -158,9 +158,9 @@ it("only the last part of a truncated body differs", () => {
 });
 
 it("takes linear time for any content", () => {
-  const bytes = 128 * 1024;
+  const bytes = 1024 * 1024; // quadratic time would be minutes
   const filled = (pattern: string): string => pattern.repeat(bytes / pattern.length);
   for (const pattern of ["\n", "\r\n--b", "--b\r\n", "--b\r\n\r\n", '; name="', "; ", "\n ", "\\", " "])
     for (const start of ["", "--b\r\n", '--b\r\nContent-Disposition: form-data; name="'])
       expect(multipartParts(type, start + filled(pattern)).length).toBeLessThan(bytes);
-}, 5000);
+});

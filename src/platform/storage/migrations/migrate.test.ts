@@ -143,7 +143,7 @@ describe("every migration", () => {
 });
 
 describe("every migration on PostgreSQL", () => {
-  it("keeps the rows of all tables that the schemas before it have", { timeout: 60_000 }, async () => {
+  it("keeps the rows of all tables that the schemas before it have", async () => {
     const postgres = await startPostgres();
     onTestFinished(() => postgres.stop());
     const read = new Kysely<Database>({
