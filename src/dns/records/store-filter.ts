@@ -1,6 +1,7 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
 import type { DatabaseEngine } from "../../declaration.ts";
 import type { Database } from "../../platform/storage/schema.ts";
+import { recordTypeNames } from "./types/record-types.ts";
 import type { ContentFilter, RecordFilter, TextFilter } from "./filter.ts";
 
 type Condition = Expression<SqlBool>;
@@ -14,29 +15,35 @@ export const matching =
       ...(filter.proxied === undefined ? [] : [eb("proxied", "=", filter.proxied ? 1 : 0)]),
       // Names are stored in lower case, so a direct comparison can use the index.
       ...filter.name.map((test) =>
-        test.operator === "exact" ? eb("name", "=", test.text) : compare("name", test),
+        test.operator === "exact" ? eb("name", "=", test.text) : compare(engine, "name", test),
       ),
       ...filter.content.map((test) =>
-        eb.or([compare("content", test), compareQuoted(test), ...test.forms.map(isOfForm)]),
+        eb.or([compare(engine, "content", test), compareQuoted(engine, test), ...test.forms.map(isOfForm)]),
       ),
-      ...filter.comment.map((test) => compare("comment", test)),
+      ...filter.comment.map((test) => compare(engine, "comment", test)),
     ];
     if (filter.tags.length > 0) {
       const tests = filter.tags.map((test) => compareTags(engine, test));
       conditions.push(filter.tagMatch === "any" ? eb.or(tests) : eb.and(tests));
     }
-    if (filter.search !== undefined) {
-      const test = { operator: "contains", text: filter.search } as const;
-      const columns = ["type", "name", "content", "comment"] as const;
-      conditions.push(
-        eb.or([
-          ...columns.map((column) => compare(column, test)),
-          anyTag(engine, (tag) => contains(tag, test)),
-        ]),
-      );
-    }
+    if (filter.search !== undefined) conditions.push(searched(engine, filter.search)(eb));
     const matches = filter.match === "any" && conditions.length > 0 ? eb.or(conditions) : eb.and(conditions);
     return eb.and([matches, ...shadowConditions(eb, filter)]);
+  };
+
+/** Whether any text of a record contains this one. Every record of a large zone is tested, so each test is a cheap one. */
+const searched =
+  (engine: DatabaseEngine, text: string) =>
+  (eb: ExpressionBuilder<Database, "dns_records">): Condition => {
+    const test = { operator: "contains", text } as const;
+    const types = recordTypeNames.filter((type) => type.includes(text.toUpperCase()));
+    const place = sql.raw(engine === "sqlite" ? "instr" : "strpos");
+    return eb.or([
+      ...(types.length === 0 ? [] : [eb("type", "in", types)]),
+      sql<SqlBool>`${place}(name, ${text.toLowerCase()}) > 0`,
+      ...["content", "comment"].map((column) => compare(engine, column, test)),
+      eb.and([eb("tags", "!=", "[]"), anyTag(engine, (tag) => contains(engine, tag, test))]),
+    ]);
   };
 
 /** Whether a list has all records of its zone. */
@@ -67,22 +74,26 @@ function shadowConditions(
 
 const lower = (value: Expression<unknown>): Expression<string> => sql<string>`lower(${value})`;
 const escapeLike = (text: string): string => text.toLowerCase().replace(/[\\%_]/g, "\\$&");
-const like = (value: Expression<unknown>, pattern: string): Condition =>
-  sql<SqlBool>`${lower(value)} like ${pattern} escape '\\'`;
-const contains = (value: Expression<unknown>, { text }: { text: string }): Condition =>
-  like(value, `%${escapeLike(text)}%`);
+/** SQLite ignores case by itself: its `lower` would make a copy of every value. */
+const like = (engine: DatabaseEngine, value: Expression<unknown>, pattern: string): Condition =>
+  sql<SqlBool>`${engine === "sqlite" ? value : lower(value)} like ${pattern} escape '\\'`;
+const contains = (
+  engine: DatabaseEngine,
+  value: Expression<unknown>,
+  { text }: { text: string },
+): Condition => like(engine, value, `%${escapeLike(text)}%`);
 
-function compare(column: string, { operator, text }: TextFilter): Condition {
+function compare(engine: DatabaseEngine, column: string, { operator, text }: TextFilter): Condition {
   const value = sql.ref(column);
   switch (operator) {
     case "exact":
       return sql<SqlBool>`${lower(value)} = ${text.toLowerCase()}`;
     case "contains":
-      return contains(value, { text });
+      return contains(engine, value, { text });
     case "startswith":
-      return like(value, `${escapeLike(text)}%`);
+      return like(engine, value, `${escapeLike(text)}%`);
     case "endswith":
-      return like(value, `%${escapeLike(text)}`);
+      return like(engine, value, `%${escapeLike(text)}`);
     case "present":
       return sql<SqlBool>`${value} is not null`;
     case "absent":
@@ -94,10 +105,10 @@ const isOfForm = ({ type, content, priority }: ContentFilter["forms"][number]): 
   sql<SqlBool>`(type = ${type} and content = ${content} and ${priority === undefined ? sql`1 = 1` : sql`priority = ${priority}`})`;
 
 /** Also finds quoted text by the text inside its quotes. */
-function compareQuoted({ operator, text }: TextFilter): Condition {
+function compareQuoted(engine: DatabaseEngine, { operator, text }: TextFilter): Condition {
   const quoted = { exact: `"${text}"`, startswith: `"${text}`, endswith: `${text}"` };
   return operator === "exact" || operator === "startswith" || operator === "endswith"
-    ? compare("content", { operator, text: quoted[operator] })
+    ? compare(engine, "content", { operator, text: quoted[operator] })
     : sql<SqlBool>`1 = 0`;
 }
 
@@ -107,16 +118,16 @@ function compareTags(engine: DatabaseEngine, { operator, text }: TextFilter): Co
   const name = escapeLike(colon < 0 ? text : text.slice(0, colon));
   const value = colon < 0 ? "" : escapeLike(text.slice(colon + 1));
   const isNamed = (tag: Expression<unknown>): Condition =>
-    sql<SqlBool>`(${like(tag, name)} or ${like(tag, `${name}:%`)})`;
+    sql<SqlBool>`(${like(engine, tag, name)} or ${like(engine, tag, `${name}:%`)})`;
   switch (operator) {
     case "exact":
       return anyTag(engine, (tag) => sql<SqlBool>`${lower(tag)} = ${text.toLowerCase()}`);
     case "contains":
-      return anyTag(engine, (tag) => like(tag, `${name}:%${value}%`));
+      return anyTag(engine, (tag) => like(engine, tag, `${name}:%${value}%`));
     case "startswith":
-      return anyTag(engine, (tag) => like(tag, `${name}:${value}%`));
+      return anyTag(engine, (tag) => like(engine, tag, `${name}:${value}%`));
     case "endswith":
-      return anyTag(engine, (tag) => like(tag, `${name}:%${value}`));
+      return anyTag(engine, (tag) => like(engine, tag, `${name}:%${value}`));
     case "present":
       return anyTag(engine, isNamed);
     case "absent":

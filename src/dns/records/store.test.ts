@@ -299,6 +299,8 @@ describeStorage("records", (open) => {
       [{ search: "mail" }, ["beta", "delta", "gamma"]],
       [{ search: "DOOR" }, ["alpha"]],
       [{ search: "%" }, ["under_score"]],
+      [{ search: "mX" }, ["delta"]],
+      [{ search: "team:WEB" }, ["alpha", "beta"]],
       [{ match: "any", type: "MX", proxied: "true" }, ["beta", "delta"]],
       [{ match: "all", type: "MX", proxied: "true" }, []],
       [{ match: "any", tag: ["team", "important"], type: "MX" }, ["alpha", "delta"]],
