@@ -1,51 +1,29 @@
+import type { ComponentType } from "preact";
 import { useState } from "preact/hooks";
 import type { Call } from "../core/client.ts";
 import { Button } from "../parts/button.tsx";
-import { Dialog } from "../parts/dialog.tsx";
 import { Copy } from "../parts/layout.tsx";
-import { Tabs } from "../parts/tabs.tsx";
+import { toast } from "../parts/toast.tsx";
 import { Numbered } from "./numbered.tsx";
-import { renderings } from "./render.ts";
+
+type Shown = ComponentType<{ call: Call; onClose: () => void }>;
 
 /** Shows a call as curl, official client, wrangler and Terraform, before it is made. */
 export function AsCode({ call }: { call: Call }) {
-  const [isOpen, setOpen] = useState(false);
+  const [dialog, setDialog] = useState<{ of: Shown } | undefined>(undefined);
+  // The calls of all clients are loaded when a person asks for them.
+  const open = (): void =>
+    void import("./code-dialog.tsx").then(
+      ({ CodeDialog }) => setDialog({ of: CodeDialog }),
+      () => toast("The server cannot be reached", "bad"),
+    );
   return (
     <>
-      <Button icon="code" kind="quiet" class="as-code" onPress={() => setOpen(true)}>
+      <Button icon="code" kind="quiet" class="as-code" onPress={open}>
         As code
       </Button>
-      {isOpen && <CodeDialog call={call} onClose={() => setOpen(false)} />}
+      {dialog && <dialog.of call={call} onClose={() => setDialog(undefined)} />}
     </>
-  );
-}
-
-export function CodeDialog({ call, onClose }: { call: Call; onClose: () => void }) {
-  return (
-    <Dialog title="As code" kind="wide" onClose={onClose}>
-      <CodeTabs call={call} />
-      <p class="hint">
-        <code>CLOUDFLARE_BASE_URL</code> is <code>{`${location.origin}/client/v4`}</code>. The token comes
-        from the environment.
-      </p>
-    </Dialog>
-  );
-}
-
-/** The call in each tool that supports it. */
-export function CodeTabs({ call }: { call: Call }) {
-  const list = renderings(call);
-  const [name, setName] = useState("curl");
-  const current = list.find((each) => each.name === name) ?? list[0]!;
-  return (
-    <Tabs
-      label="Tool"
-      tabs={list.map((each) => ({ key: each.name, name: each.name }))}
-      current={current.name}
-      onChange={setName}
-    >
-      <Code text={current.text} />
-    </Tabs>
   );
 }
 

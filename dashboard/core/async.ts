@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import type { Query } from "./cache.ts";
 import { asFailure, type ApiFailure } from "./client.ts";
 import { whenReachable } from "./offline.ts";
@@ -29,7 +29,7 @@ export function useAsync<T>(key: string | undefined, read: (signal: AbortSignal)
     setState((before) => ({ ...before, isLoading: true }));
     setTurn((each) => each + 1);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (key === undefined) return;
     const controller = new AbortController();
     let giveUp: (() => void) | undefined;

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import {
   asFailure,
   get,
@@ -100,7 +100,8 @@ export function forgetAll(): void {
  */
 export function useGet<T>(path: string | undefined, { everyMs }: { everyMs?: number } = {}): Query<T> {
   const [, setTurn] = useState(0);
-  useEffect(() => {
+  // Before the first paint, which would come first otherwise.
+  useLayoutEffect(() => {
     if (path === undefined) return;
     const entry = entryOf(path);
     const reader = (): void => setTurn((turn) => turn + 1);

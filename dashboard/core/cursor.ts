@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { Query } from "./cache.ts";
 import { ApiFailure, get, nextCursor } from "./client.ts";
 import { whenReachable } from "./offline.ts";
@@ -47,7 +47,7 @@ export function useCursorRows<T>(path: string): CursorRows<T> {
         setTurn((turn) => turn + 1);
       });
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     load();
     return () => held.loading?.abort();
   }, [held]);

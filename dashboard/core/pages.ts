@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiFailure, get, type ApiMessage } from "./client.ts";
 import type { Query } from "./cache.ts";
 import { whenReachable } from "./offline.ts";
@@ -81,7 +81,7 @@ export function useRows<T>(path: string, perPage = 200, { everyMs }: { everyMs?:
       });
     turn();
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     load(1);
     return () => held.loading.forEach((controller) => controller.abort());
   }, [held]);

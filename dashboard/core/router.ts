@@ -42,6 +42,7 @@ export function navigate(path: string, { replace = false }: { replace?: boolean 
   });
 }
 
+export const currentPath = (): string => current.get().path;
 export const useLocation = (): Location => useStore(current);
 
 /** A value in the query of the address. Empty text and the default are not written. */

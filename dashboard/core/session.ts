@@ -33,9 +33,14 @@ whenSessionEnds(() => {
 const path = "/dashboard/session";
 const headers = { "x-selvedge-dashboard": "1", "content-type": "application/json" };
 
+/** The answer that the page has asked for before its code was loaded (first.ts). */
+let first = (window as { firstSession?: Promise<Response> }).firstSession;
+
 /** Asks the server who is signed in. */
 export async function readSession(): Promise<Session | null> {
-  return (await answerOf<Session | null>(await fetch(path, { headers }))).result;
+  const asked = first ?? fetch(path, { headers });
+  first = undefined;
+  return (await answerOf<Session | null>(await asked)).result;
 }
 
 /** Signs in with a token, or with the code of a start link. Rejects with ApiFailure. */

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { asOption } from "./form.tsx";
 import { Icon } from "./icon.tsx";
 
-const waitMs = 120;
+const waitMs = 100;
 
 /**
  * A field that narrows a list. Keys: "/" goes to it, Escape empties it. Its text is one step of the history until the focus
@@ -25,14 +25,24 @@ export function Filter({
   shown.current = value;
   /** The last value that this field has set since it got the focus. */
   const typed = useRef<string>(undefined);
-  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    // What is being typed is newer.
+    if (timer.current === undefined) setText(value);
+  }, [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const apply = (next: string): void => {
+    const isMore = typed.current === shown.current;
+    typed.current = next;
+    onChange(next, isMore);
+  };
   const change = (next: string): void => {
     setText(next);
+    // The first letter, a paste and Escape count at once; further letters when the person pauses.
+    if (timer.current === undefined) apply(next);
     clearTimeout(timer.current);
     timer.current = setTimeout(() => {
-      const isMore = typed.current === shown.current;
-      typed.current = next;
-      onChange(next, isMore);
+      timer.current = undefined;
+      if (typed.current !== next) apply(next);
     }, waitMs);
   };
   return (

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { asFailure, whenLimited, type ApiFailure } from "../core/client.ts";
 import { clockOf } from "../core/format.ts";
 import { offlineSince } from "../core/offline.ts";
@@ -35,7 +35,7 @@ export function App() {
   const opened = useStore(session);
   const [refusal, setRefusal] = useState<string | undefined>(undefined);
   const [failure, setFailure] = useState<ApiFailure | undefined>(undefined);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const start = (): void => void begin().then(setRefusal, (error: unknown) => setFailure(asFailure(error)));
     start();
     // A start link that is opened where the console is open does not load the page.
@@ -71,7 +71,7 @@ function SignedIn({ opened }: { opened: Session }) {
   const { path } = useLocation();
   const first = opened.accounts[0]?.id;
   const target = path === "/" ? `/${first}` : path === "/images" ? `/${first}/images` : undefined;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (target !== undefined && first !== undefined) navigate(target, { replace: true });
   }, [target, first]);
   if (first === undefined)

@@ -1,8 +1,8 @@
 import type { ComponentType } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isAllowed, ScopeContext } from "../core/permissions.ts";
 import { useShortcuts } from "../core/keys.ts";
-import { href, match, navigate, useLocation } from "../core/router.ts";
+import { href, navigate, useLocation } from "../core/router.ts";
 import type { Session } from "../core/session.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Bars, Empty } from "../parts/states.tsx";
@@ -12,21 +12,9 @@ import { Help } from "./help.tsx";
 import { Palette } from "./palette.tsx";
 import type { Route, ScreenProps } from "./route.ts";
 import { routes } from "./routes.ts";
+import { find, loaded, loadScreen, type Found } from "./screens.ts";
 import { Sidebar } from "./sidebar.tsx";
 import { ZoneFrame } from "./zone-frame.tsx";
-
-interface Found {
-  route: Route;
-  values: Record<string, string>;
-}
-
-function find(path: string): Found | undefined {
-  for (const route of routes) {
-    const values = match(route.pattern, path);
-    if (values !== undefined) return { route, values };
-  }
-  return undefined;
-}
 
 type Overlay = "palette" | "help" | undefined;
 
@@ -137,11 +125,15 @@ function Screen({ found: { route, values }, account }: { found: Found; account: 
 
 /** Loads the code of a screen, and shows it. */
 function LoadedScreen({ route, ...props }: ScreenProps & { route: Route }) {
-  const [screen, setScreen] = useState<{ of: ComponentType<ScreenProps> } | "failed" | undefined>(undefined);
-  useEffect(() => {
+  const known = loaded(route);
+  const [screen, setScreen] = useState<{ of: ComponentType<ScreenProps> } | "failed" | undefined>(
+    known && { of: known },
+  );
+  useLayoutEffect(() => {
+    if (known !== undefined) return;
     let isCurrent = true;
-    route.load().then(
-      (loaded) => isCurrent && setScreen({ of: loaded.default }),
+    loadScreen(route).then(
+      (of) => isCurrent && setScreen({ of }),
       () => isCurrent && setScreen("failed"),
     );
     return () => {

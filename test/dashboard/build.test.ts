@@ -9,6 +9,7 @@ import { beforeAll, expect, it } from "vitest";
 import { clients } from "../../dashboard/code/clients.ts";
 import { renderings, withoutSecrets } from "../../dashboard/code/render.ts";
 import { methodOf, pathOf, type Call } from "../../dashboard/core/client.ts";
+import { routes } from "../../dashboard/shell/routes.ts";
 import type { Bundle, BundledFile } from "../../src/platform/dashboard/bundle.ts";
 import { buildConsole } from "../../src/platform/dashboard/files.ts";
 import openapi from "../../openapi.json" with { type: "json" };
@@ -23,8 +24,7 @@ beforeAll(async () => {
 const gzipBytes = ({ gzip = "", body }: BundledFile): number => Buffer.from(gzip || body, "base64").length;
 
 it("loads at most 60 KB of code and 15 KB of styles before the first screen, and 25 KB for a screen", () => {
-  const page = Buffer.from(bundle.page.body, "base64").toString();
-  const first = [...page.matchAll(/assets\/([\w.-]+)"/g)].map(([, name]) => name!);
+  const first = [...bundle.page.matchAll(/assets\/([\w.-]+)"/g)].map(([, name]) => name!);
   const bytesOf = (names: readonly string[], ending: string): number =>
     names
       .filter((name) => name.endsWith(ending))
@@ -36,6 +36,12 @@ it("loads at most 60 KB of code and 15 KB of styles before the first screen, and
     ([name, file]) => !first.includes(name) && !name.startsWith("api-") && gzipBytes(file) > 25 * kilobyte,
   );
   expect(large.map(([name]) => name)).toEqual([]);
+});
+
+it("names the code of every screen, so that the page loads it together with the first file", () => {
+  const byPattern = new Map(bundle.screens.map(({ pattern, names }) => [pattern, names]));
+  expect([...byPattern.keys()].toSorted()).toEqual(routes.map(({ pattern }) => pattern).toSorted());
+  for (const [pattern, names] of byPattern) expect([pattern, names.length]).not.toEqual([pattern, 0]);
 });
 
 it("compresses what it serves", () => {

@@ -63,10 +63,12 @@ export const recordsOf = ({ action_parameters: parameters = {} }: Step): string[
   Array.isArray(parameters["records"]) ? parameters["records"].map(String) : [];
 
 /** The effect of a step in a few words: "port 8080, host app.internal". */
-export const effectOf = ({ action, action_parameters: parameters = {} }: Step): string =>
-  [action === undefined || action === "route" ? [] : [action], ...Object.entries(parameters).map(effect)]
-    .flat()
-    .join(" · ");
+export function effectOf({ action, action_parameters: parameters = {} }: Step): string {
+  const { snippet_name: snippet, ...others } = parameters;
+  const effects = Object.entries(others).flatMap(effect);
+  if (typeof snippet === "string") return [`snippet ${snippet}`, ...effects].join(" · ");
+  return [...(action === undefined || action === "route" ? [] : [action]), ...effects].join(" · ");
+}
 
 function effect([name, value]: [string, unknown]): string[] {
   if (typeof value === "object" && value !== null && !Array.isArray(value))

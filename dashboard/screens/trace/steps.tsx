@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useContext, useState } from "preact/hooks";
 import { Code } from "../../code/as-code.tsx";
 import { href } from "../../core/router.ts";
@@ -38,11 +39,10 @@ export const Phase = ({ step, asked }: { step: Step; asked: Asked }) => (
               </strong>
               <OutcomeState of={each.outcome} />
             </header>
-            <StepBody step={each} asked={asked} />
-            <span class="row">
+            <StepBody step={each} asked={asked}>
               {each.type === "rule" && <EditorLink phase={step.step_name} id={each.step_name} />}
               <TargetLink of={each} />
-            </span>
+            </StepBody>
           </li>
         ))}
       </ol>
@@ -81,7 +81,8 @@ function EditorLink({ phase, id }: { phase: string; id: string }) {
   );
 }
 
-function StepBody({ step, asked }: { step: Step; asked: Asked }) {
+/** What a step does, why, and the ways from it to what it names. */
+function StepBody({ step, asked, children }: { step: Step; asked: Asked; children?: ComponentChildren }) {
   const [isTest, setTest] = useState(false);
   const { expression, parts, description } = step;
   return (
@@ -96,11 +97,14 @@ function StepBody({ step, asked }: { step: Step; asked: Asked }) {
       )}
       {parts !== undefined && <PartsTree of={parts} />}
       {parts === undefined && expression !== undefined && <code>{expression}</code>}
-      {expression !== undefined && parts !== undefined && (
-        <Button kind="quiet" icon="code" onPress={() => setTest(true)}>
-          Create a test from this
-        </Button>
-      )}
+      <span class="row step-ways">
+        {children}
+        {expression !== undefined && parts !== undefined && (
+          <Button kind="quiet" icon="code" onPress={() => setTest(true)}>
+            Create a test from this
+          </Button>
+        )}
+      </span>
       {isTest && (
         <Dialog title="As a test" kind="wide" onClose={() => setTest(false)}>
           <Code text={testOf(expression!, asked)} label="Command" />

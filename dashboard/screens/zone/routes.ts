@@ -1,7 +1,5 @@
 import type { Route } from "../../shell/route.ts";
 
-const zone = "/:account/zones/:zone";
-
 /** The list of zones, and the screens of one zone. The order of the tabs is that of this list. */
 export const zoneRoutes: readonly Route[] = [
   {
@@ -13,14 +11,14 @@ export const zoneRoutes: readonly Route[] = [
     load: async () => import("../zones/zones.tsx"),
   },
   {
-    pattern: zone,
+    pattern: "/:account/zones/:zone",
     title: "Overview",
     tab: "Overview",
     keys: "z o",
     load: async () => import("./overview/overview.tsx"),
   },
   {
-    pattern: `${zone}/dns`,
+    pattern: "/:account/zones/:zone/dns",
     title: "DNS records",
     makes: "Add a record",
     tab: "DNS",
@@ -30,7 +28,7 @@ export const zoneRoutes: readonly Route[] = [
     load: async () => import("./dns/dns.tsx"),
   },
   {
-    pattern: `${zone}/rules`,
+    pattern: "/:account/zones/:zone/rules",
     title: "Origin rules",
     makes: "Add a rule",
     tab: "Rules",
@@ -40,7 +38,7 @@ export const zoneRoutes: readonly Route[] = [
     load: async () => import("./rules/rules.tsx"),
   },
   {
-    pattern: `${zone}/snippets`,
+    pattern: "/:account/zones/:zone/snippets",
     title: "Snippets",
     makes: "Write a snippet",
     tab: "Snippets",
@@ -50,7 +48,7 @@ export const zoneRoutes: readonly Route[] = [
     load: async () => import("./snippets/snippets.tsx"),
   },
   {
-    pattern: `${zone}/routes`,
+    pattern: "/:account/zones/:zone/routes",
     title: "Routes",
     makes: "Add a route",
     tab: "Routes",
@@ -59,7 +57,7 @@ export const zoneRoutes: readonly Route[] = [
     load: async () => import("./routes/routes-screen.tsx"),
   },
   {
-    pattern: `${zone}/trace`,
+    pattern: "/:account/zones/:zone/trace",
     title: "Trace",
     tab: "Trace",
     keys: "z t",
@@ -68,7 +66,7 @@ export const zoneRoutes: readonly Route[] = [
     load: async () => import("./trace/zone-trace.tsx"),
   },
   {
-    pattern: `${zone}/tls`,
+    pattern: "/:account/zones/:zone/tls",
     title: "TLS",
     tab: "TLS",
     keys: "z l",
@@ -76,7 +74,7 @@ export const zoneRoutes: readonly Route[] = [
     load: async () => import("./tls/tls.tsx"),
   },
   {
-    pattern: `${zone}/routing`,
+    pattern: "/:account/zones/:zone/routing",
     title: "Smart routing",
     tab: "Smart routing",
     keys: "z m",
@@ -84,7 +82,7 @@ export const zoneRoutes: readonly Route[] = [
     load: async () => import("./smart-routing/smart-routing.tsx"),
   },
   {
-    pattern: `${zone}/transfers`,
+    pattern: "/:account/zones/:zone/transfers",
     title: "Transfers",
     tab: "Transfers",
     keys: "z f",
@@ -92,7 +90,7 @@ export const zoneRoutes: readonly Route[] = [
     load: async () => import("./transfers/transfers.tsx"),
   },
   {
-    pattern: `${zone}/settings`,
+    pattern: "/:account/zones/:zone/settings",
     title: "DNS settings",
     tab: "DNS settings",
     keys: "z g",

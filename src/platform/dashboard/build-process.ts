@@ -1,8 +1,11 @@
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { build, type Metafile, type Plugin } from "esbuild";
 import { assetsPath, type Bundle, type BundledFile } from "./bundle.ts";
+import { importsOf, joinChunks, nameOf, type Joined } from "./join-chunks.ts";
 
 /* A process that builds the console from `dashboard/`, and writes it to its output as JSON. */
 const root = fileURLToPath(new URL("../../../", import.meta.url));
@@ -83,58 +86,74 @@ function bundled(type: string, contents: Uint8Array): BundledFile {
   };
 }
 
-/** The page, with the names of the files that it loads first. */
-function pageOf({ outputs }: Metafile): string {
-  const nameOf = (output: string): string => `${assetsPath}${output.replace(/^.*\//, "")}`;
-  const entry = (source: string): [string, Metafile["outputs"][string]] =>
-    Object.entries(outputs).find(([, { entryPoint }]) => entryPoint === `dashboard/${source}`)!;
-  const [main, { imports }] = entry("main.tsx");
-  const preloads = imports
-    .filter(({ kind }) => kind === "import-statement")
-    .map(({ path }) => `<link rel="modulepreload" href="${nameOf(path)}">`);
+/** The page without the links to the code of its screen, and the hash of the script in it. */
+function pageOf(metafile: Metafile, main: string, first: string): Pick<Bundle, "page" | "scriptHash"> {
+  const fileOf = (source: string): string => assetsPath + nameOf(outputOf(metafile, `dashboard/${source}`));
   const parts: Record<string, string> = {
-    theme: nameOf(entry("theme.ts")[0]),
-    style: nameOf(entry("style.css")[0]),
-    icon: nameOf(entry("icon.svg")[0]),
-    main: nameOf(main),
-    preloads: preloads.join(""),
+    first: `<script>${first}</script>`,
+    style: fileOf("style.css"),
+    icon: fileOf("icon.svg"),
+    main: assetsPath + main,
   };
-  return readFileSync(`${root}dashboard/index.html`, "utf8").replace(
+  const page = readFileSync(`${root}dashboard/index.html`, "utf8").replace(
     /\{(\w+)\}/g,
-    (_, name: string) => parts[name]!,
+    (all, name: string) => parts[name] ?? all,
   );
+  return { page, scriptHash: `sha256-${createHash("sha256").update(first).digest("base64")}` };
 }
+
+const outputOf = ({ outputs }: Metafile, source: string): string =>
+  Object.entries(outputs).find(([, { entryPoint }]) => entryPoint === source)![0];
+
+/** The files of each screen beside the first one, by the pattern of its route. */
+function screensOf(metafile: Metafile, { files }: Joined): Bundle["screens"] {
+  const sources = Object.keys(metafile.inputs).filter((path) => path.endsWith("/routes.ts"));
+  return sources.flatMap((source) => {
+    const text = readFileSync(root + source, "utf8");
+    return [...text.matchAll(/pattern: "([^"]+)"[^]*?import\("([^"]+)"\)/g)].map(([, pattern, path]) => {
+      const output = outputOf(metafile, posix.join(posix.dirname(source), path!));
+      const names = [...importsOf(metafile, output)].map(nameOf);
+      return { pattern: pattern!, names: names.filter((name) => files.has(name)) };
+    });
+  });
+}
+
+const options = {
+  absWorkingDir: root,
+  bundle: true,
+  minify: true,
+  target: ["chrome120", "firefox121", "safari17.4"],
+  tsconfigRaw: {},
+  legalComments: "none",
+  write: false,
+  logLevel: "silent",
+} as const;
 
 /** Builds the console. Rejects with esbuild's messages if the sources have an error. */
 async function buildBundle(): Promise<Bundle> {
   const { outputFiles, metafile } = await build({
-    absWorkingDir: root,
-    entryPoints: ["dashboard/main.tsx", "dashboard/theme.ts", "dashboard/style.css", "dashboard/icon.svg"],
+    ...options,
+    entryPoints: ["dashboard/main.tsx", "dashboard/style.css", "dashboard/icon.svg"],
     outdir: "out",
     entryNames: "[name]-[hash]",
     chunkNames: "[name]-[hash]",
     assetNames: "[name]-[hash]",
-    bundle: true,
     splitting: true,
     format: "esm",
-    minify: true,
-    target: ["chrome120", "firefox121", "safari17.4"],
     jsx: "automatic",
     jsxImportSource: "preact",
     loader: { ".svg": "copy" },
-    tsconfigRaw: {},
-    legalComments: "none",
     metafile: true,
-    write: false,
-    logLevel: "silent",
     plugins: [virtualTables],
   });
-  const assets = outputFiles.map(({ path, contents }) => {
-    const name = path.replace(/^.*[/\\]/, "");
-    return [name, bundled(types[name.slice(name.lastIndexOf(".") + 1)]!, contents)] as const;
-  });
+  const joined = await joinChunks(metafile, outputFiles, outputOf(metafile, "dashboard/main.tsx"));
+  const first = await build({ ...options, entryPoints: ["dashboard/first.ts"], format: "iife" });
+  const assets = [...joined.files].map(
+    ([name, contents]) => [name, bundled(types[name.slice(name.lastIndexOf(".") + 1)]!, contents)] as const,
+  );
   return {
-    page: bundled("text/html; charset=utf-8", Buffer.from(pageOf(metafile))),
+    ...pageOf(metafile, joined.main, first.outputFiles[0]!.text.trim()),
+    screens: screensOf(metafile, joined),
     assets: Object.fromEntries(assets),
   };
 }

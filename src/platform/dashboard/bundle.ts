@@ -6,9 +6,15 @@ export interface BundledFile {
   br?: string;
 }
 
-/** The built console: the page, and the files that it loads, by name. Their names contain their hash. */
+/** The built console. The names of its files contain their hash. */
 export interface Bundle {
-  page: BundledFile;
+  /** The page. `{screen}` stands for the links to the code of the screen at its address. */
+  page: string;
+  /** The hash of the script in the page, as the content security policy names it. */
+  scriptHash: string;
+  /** The files that a screen needs beside the first one, by the pattern of its route below /dashboard. */
+  screens: { pattern: string; names: string[] }[];
+  /** The files that the page loads, by name. */
   assets: Record<string, BundledFile>;
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import { unawaited } from "../util/uncaught.ts";
-import { assetsPath, dashboardPath, type BundledFile } from "./bundle.ts";
+import { assetsPath, dashboardPath, type Bundle, type BundledFile } from "./bundle.ts";
 import type { DashboardFiles } from "./files.ts";
 
 const sessionPath = `${dashboardPath}session`;
@@ -51,9 +51,27 @@ async function sendFile(
     );
   const name = path.slice(assetsPath.length);
   if (!isAsset)
-    return send(request, response, bundle.page, { ...pageHeaders(origins()), "cache-control": "no-cache" });
+    return send(request, response, pageAt(path, bundle), {
+      ...pageHeaders(bundle.scriptHash, origins()),
+      "cache-control": "no-cache",
+    });
   if (!Object.hasOwn(bundle.assets, name)) return sendText(response, 404, "Page not found\n");
   send(request, response, bundle.assets[name]!, { "cache-control": "public, max-age=31536000, immutable" });
+}
+
+/** The page, which loads the code of the screen at its address together with the first file. */
+function pageAt(path: string, { page, screens }: Bundle): BundledFile {
+  const segments = path.slice(dashboardPath.length).split("/");
+  const screen = screens.find(({ pattern }) => {
+    const wanted = pattern.slice(1).split("/");
+    return (
+      wanted.length === segments.length &&
+      wanted.every((each, index) => each.startsWith(":") || each === segments[index])
+    );
+  });
+  const links = screen?.names.map((name) => `<link rel="modulepreload" href="${assetsPath}${name}" />`) ?? [];
+  const text = page.replace("{screen}", links.join(""));
+  return { type: "text/html; charset=utf-8", body: Buffer.from(text).toString("base64") };
 }
 
 function send(
@@ -90,13 +108,13 @@ const securityHeaders = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-/** Scripts and styles come from the listener alone, and text never becomes code. */
-function pageHeaders(origins: readonly string[]): Record<string, string> {
+/** Scripts and styles come from the listener alone, except the script in the page; text never becomes code. */
+function pageHeaders(scriptHash: string, origins: readonly string[]): Record<string, string> {
   const others = origins.map((origin) => ` ${origin}`).join("");
   return {
     "content-security-policy": [
       "default-src 'none'",
-      "script-src 'self'",
+      `script-src 'self' '${scriptHash}'`,
       "style-src 'self'",
       `img-src 'self' blob:${others}`,
       `connect-src 'self'${others}`,
