@@ -126,13 +126,13 @@ describe.skipIf(browserPath === undefined)("zones with many records in the conso
     await page.getByRole("button", { name: "Back to the file" }).click();
     await file.fill("@ IN NS ns.elsewhere.example.\nnew 300 IN A 192.0.2.200\n");
     await page.getByRole("button", { name: "Compare" }).click();
-    await page.getByText("1 added, 0 changed, 0 the same, 0 lines refused, 1 skipped").waitFor();
+    await page.getByText("1 to add, 0 to change, 0 the same, 0 lines refused, 1 skipped").waitFor();
     await page.getByRole("row", { name: "1 skipped the zone has its own name servers" }).waitFor();
     const added = async (): Promise<number> =>
       (await console.call<unknown[]>("GET", `/zones/${zone.id}/dns_records?name=new.shop.example`)).length;
     expect(await added()).toBe(0);
     await apply.click();
-    await page.getByText("The zone file was imported").waitFor();
+    await page.getByText("Imported: 1 new record, 0 changed").waitFor();
     expect(await added()).toBe(1);
     await page.context().close();
   });
@@ -163,7 +163,7 @@ describe.skipIf(browserPath === undefined)("zones with many records in the conso
       .setInputFiles({ name: "big.zone", mimeType: "text/plain", buffer });
     await expect.poll(() => page.getByLabel("Zone file").inputValue()).toContain("new-11");
     await page.getByRole("button", { name: "Compare" }).click();
-    await page.getByText("12 added, 3 changed, 9,985 the same, 0 lines refused, 0 skipped").waitFor();
+    await page.getByText("12 to add, 3 to change, 9,985 the same, 0 lines refused, 0 skipped").waitFor();
     const rows = page.getByRole("region", { name: "Differences" }).locator("tbody").getByRole("row");
     expect(await rows.count()).toBe(15);
     expect(await rows.first().locator("del, ins").allTextContents()).toEqual([
@@ -172,7 +172,7 @@ describe.skipIf(browserPath === undefined)("zones with many records in the conso
     ]);
     expect(await records()).toEqual(before);
     await page.getByRole("button", { name: "Apply" }).click();
-    await page.getByText("The zone file was imported").waitFor();
+    await page.getByText("Imported: 12 new records, 3 changed").waitFor();
     const after = await records();
     const line = (name: string, ttl: number, address: string): string =>
       `${name}.big.example.\t${ttl}\tIN\tA\t${address} ; cf_tags=cf-proxied:false`;

@@ -358,7 +358,7 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
   it("shows the figures of the installation", async () => {
     await data.visit("https://shop.example/broken");
     const page = await console.opened("");
-    const shown = page.locator(".figure", { hasText: "Runs of scripts" }).locator(".figure-value");
+    const shown = page.locator(".figure", { hasText: "Script runs" }).locator(".figure-value");
     expect(Number(await shown.textContent())).toBeGreaterThan(0);
     const changes = page.getByRole("region", { name: "Last changes" });
     await changes.getByRole("link").first().waitFor();

@@ -50,7 +50,7 @@ describe.skipIf(browserPath === undefined)("the editor of scripts in the console
     expect(await code()).not.toContain('"changed"');
     await press(page, `Actions of version ${versions.items[0]!.number}`);
     await page.getByRole("menuitem", { name: "Deploy" }).click();
-    await page.getByLabel("Share of the requests in percent").fill("10");
+    await page.getByLabel("Share of requests (%)").fill("10");
     await page.getByRole("dialog").getByRole("button", { name: "Deploy", exact: true }).click();
     await page.getByRole("cell", { name: /^\d+ · \w+ 10 %, \d+ · \w+ 90 %$/ }).waitFor();
     await page.context().close();

@@ -59,7 +59,7 @@ describe.skipIf(browserPath === undefined)("changes of other people in the conso
     await press(page, "Compare again");
     await page.getByText("file A 192.0.2.1, 1 h, comment “theirs”").waitFor();
     await press(page, "Apply");
-    await page.getByText("The zone file was imported").waitFor();
+    await page.getByText("Imported: 0 new records, 1 changed").waitFor();
     expect(await ttl()).toBe(600);
     await page.context().close();
   });

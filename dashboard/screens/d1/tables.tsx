@@ -33,7 +33,8 @@ const schema = [
 
 const op = `POST ${one}/raw`;
 
-async function readSchema(
+/** The tables, views, indexes and triggers of a database, and the columns of its tables. */
+export async function readSchema(
   account: string,
   name: string,
   signal: AbortSignal,
@@ -111,16 +112,15 @@ interface OneTableProps {
   others: readonly Entry[];
 }
 
+/** A statement that reads the rows of a table. */
+export const rowsOf = (table: string): string => `select * from ${quoted(table)} limit 100;`;
+
 const OneTable = ({ entry, columns, others }: OneTableProps) => (
   <div class="stack">
     <Card
       title={entry.name}
       actions={
-        <Button
-          onPress={() => setSearch({ tab: "", sql: `select * from ${quoted(entry.name)} limit 100;` }, false)}
-        >
-          Query its rows
-        </Button>
+        <Button onPress={() => setSearch({ tab: "", sql: rowsOf(entry.name) }, false)}>Query its rows</Button>
       }
     >
       <Table

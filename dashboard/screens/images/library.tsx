@@ -26,7 +26,11 @@ export default function Library({ account }: ScreenProps) {
   const variant = config.data?.flexible_variants === true ? "width=240,height=180,fit=cover" : "public";
   const add = <Upload account={account} onDone={({ id }) => setChosen(id)} />;
   return (
-    <Page title="Images" about={total > 0 && plural(total, "picture")} actions={add}>
+    <Page
+      title="Images"
+      about={total > 0 ? plural(total, "picture") : "Pictures that this account stores and delivers."}
+      actions={add}
+    >
       <ImageTabs account={account} current="" />
       <Loaded of={images}>
         {({ images: list }) =>

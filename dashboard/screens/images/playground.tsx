@@ -21,7 +21,7 @@ export default function Playground({ account }: ScreenProps) {
   return (
     <Page
       title="Images"
-      about="Options, the same as an address and as code, and the picture that the edge delivers."
+      about="Try options on a picture, and take the result as an address or as code."
       actions={add}
     >
       <ImageTabs account={account} current="playground" />

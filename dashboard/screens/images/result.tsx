@@ -41,8 +41,6 @@ export function Result({ account, image }: { account: string; image: Image }) {
         </p>
       )}
       <Figures before={before.shown} after={after.shown} isAsked={isAsked} />
-      {isSigned && <PrivateAddress address={address} />}
-      <Written account={account} base={base} url={url} options={values} after={after.shown} />
       {after.shown && before.shown ? (
         <Comparison
           name={nameOf(image)}
@@ -56,6 +54,8 @@ export function Result({ account, image }: { account: string; image: Image }) {
           {after.shown && <img src={after.shown.url} alt={`${nameOf(image)} with ${text}`} />}
         </figure>
       )}
+      {isSigned && <PrivateAddress address={address} />}
+      <Written account={account} base={base} url={url} options={values} after={after.shown} />
       {variant === "" && before.shown && (
         <Focus url={before.shown.url} onChoose={(point) => setOptions({ ...values, gravity: point })} />
       )}

@@ -17,7 +17,7 @@ import { ImageTabs } from "./tabs.tsx";
 /** How pictures are delivered: named variants, options in addresses, and the keys of signed addresses. */
 export default function ImageSettings({ account }: ScreenProps) {
   return (
-    <Page title="Images">
+    <Page title="Images" about="Sizes that have a name, and the keys of signed addresses.">
       <ImageTabs account={account} current="settings" />
       <div class="stack">
         <Flexible account={account} />

@@ -4,7 +4,7 @@ import { Card, State, Time } from "../../parts/layout.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { partOf, type Entry } from "../account/audit/log.ts";
-import { nameOf, titleOf } from "../account/audit/words.ts";
+import { joined, nameOf, titleOf } from "../account/audit/words.ts";
 
 const [days, changesMax] = [7, 5];
 const dayMs = 86_400_000;
@@ -39,7 +39,7 @@ export function LastChanges({ account }: { account: string }) {
                   <>
                     <a href={href(`${at}?entry=${entry.id}`)}>{titleOf(entry)}</a>
                     <br />
-                    <small>{[nameOf(entry.resource), entry.zone?.name].filter(Boolean).join(" · ")}</small>
+                    <small>{joined(nameOf(entry.resource), entry.zone?.name)}</small>
                   </>
                 ),
               },

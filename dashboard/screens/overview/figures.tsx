@@ -1,6 +1,6 @@
 import { useRef } from "preact/hooks";
 import { useGet } from "../../core/cache.ts";
-import { bytes, clockOf, count, duration } from "../../core/format.ts";
+import { bytes, clockOf, count, duration, plural } from "../../core/format.ts";
 import { Card, Figure, Notice } from "../../parts/layout.tsx";
 import { Loaded } from "../../parts/states.tsx";
 
@@ -56,27 +56,26 @@ export function InstallationFigures({ account }: { account: string }) {
 function Numbers({ figures }: { figures: Figures }) {
   const perSecond = useRate(figures);
   const seconds = (value: number | null): string => (value === null ? "–" : `≤ ${duration(value * 1000)}`);
-  const faults = figures.restarts + figures.uncaught_exceptions;
   return (
-    <div class="figures">
+    <div class="figures fives">
       <Figure
         name="Requests"
         value={count(figures.requests)}
         note={`${perSecond === undefined ? "" : `${perSecond}/s · `}${share(figures.failed_requests, figures.requests)}`}
       />
       <Figure
-        name="Time to the answer"
+        name="Median response time"
         value={seconds(figures.p50_seconds)}
-        note={`of 95 in 100: ${seconds(figures.p95_seconds)}`}
+        note={`95 % within ${figures.p95_seconds === null ? "–" : duration(figures.p95_seconds * 1000)}`}
       />
       <Figure
-        name="Runs of scripts"
+        name="Script runs"
         value={count(figures.script_runs)}
         note={share(figures.failed_script_runs, figures.script_runs)}
       />
-      <Figure name="Processes of scripts" value={count(figures.cells)} />
+      <Figure name="Script processes" value={count(figures.cells)} />
       <Figure
-        name="Messages in queues"
+        name="Queued messages"
         value={count(figures.queue_messages)}
         note={
           figures.queue_messages === 0
@@ -87,14 +86,22 @@ function Numbers({ figures }: { figures: Figures }) {
       <Figure
         name="Late alarms"
         value={count(figures.late_alarms)}
-        note={`workflows are late by ${duration(figures.workflow_lag_seconds * 1000)}`}
+        note={
+          figures.workflow_lag_seconds < 0.001
+            ? "workflows are on time"
+            : `workflows are ${duration(figures.workflow_lag_seconds * 1000)} late`
+        }
       />
       <Figure
         name="Free disk"
         value={figures.disk_free_bytes === null ? "–" : bytes(figures.disk_free_bytes)}
       />
       <Figure name="Failing certificates" value={count(figures.failing_certificates)} />
-      <Figure name="Faults of the program" value={count(faults)} note="restarts and uncaught exceptions" />
+      <Figure
+        name="Unexpected errors"
+        value={count(figures.uncaught_exceptions)}
+        note={figures.restarts === 0 ? "no restart" : plural(figures.restarts, "restart")}
+      />
     </div>
   );
 }

@@ -74,7 +74,7 @@ function Figures({ account }: { account: string }) {
     />
   );
   return (
-    <div class="figures">
+    <div class="figures fives">
       {figure("Zones", zones.info.total_count, "zones")}
       {figure("DNS records", records.data?.record_usage)}
       {figure("Scripts", scripts.data?.length, "scripts")}

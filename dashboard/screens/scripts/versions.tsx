@@ -228,7 +228,7 @@ function Deploy({ place, version, isBack, current, onClose }: DeployProps) {
     >
       {() => (
         <TextField
-          label="Share of the requests in percent"
+          label="Share of requests (%)"
           type="number"
           value={share}
           onChange={setShare}
@@ -237,7 +237,7 @@ function Deploy({ place, version, isBack, current, onClose }: DeployProps) {
               ? "No other version is deployed."
               : percentage < 100
                 ? `Version ${shortId(other)} has the rest.`
-                : "All requests; fewer for a trial beside the present version."
+                : "With less than 100, the version that is deployed now gets the rest."
           }
           isNarrow
           autofocus

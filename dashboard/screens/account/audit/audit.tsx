@@ -11,7 +11,7 @@ import { Table } from "../../../parts/table.tsx";
 import type { ScreenProps } from "../../../shell/route.ts";
 import { Changes } from "./changes.tsx";
 import { partOf, type Entry, type Log } from "./log.ts";
-import { nameOf, placeOf, titleOf, useNames } from "./words.ts";
+import { joined, nameOf, placeOf, titleOf, useNames } from "./words.ts";
 
 const logs: { value: Log; label: string }[] = [
   { value: "account", label: "In this account" },
@@ -92,9 +92,7 @@ export default function Audit({ account }: ScreenProps) {
                     </button>
                     <br />
                     <small>
-                      {[nameOf(entry.resource), placeOf(entry.raw, names), entry.zone?.name]
-                        .filter(Boolean)
-                        .join(" · ")}
+                      {joined(nameOf(entry.resource), placeOf(entry.raw, names), entry.zone?.name)}
                     </small>
                   </>
                 ),

@@ -26,6 +26,10 @@ export function nameOf({ request, before }: Entry["resource"]): string | undefin
   return named.find((name): name is string => typeof name === "string");
 }
 
+/** The parts of a place that are known, each one once. */
+export const joined = (...parts: (string | undefined)[]): string =>
+  [...new Set(parts.filter(Boolean))].join(" · ");
+
 /** The path of a call below its account or zone, with names in place of the ids that are known. */
 export function placeOf({ uri = "" }: Entry["raw"], names: ReadonlyMap<string, string>): string {
   const path = uri.replace(/^\/client\/v4\//, "").replace(/^(accounts|zones)\/[^/]+\//, "");

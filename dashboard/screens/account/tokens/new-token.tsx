@@ -129,7 +129,7 @@ export function NewToken({ owner, account, onClose, onValue }: NewTokenProps) {
                 ))}
               </fieldset>
             ) : (
-              <p class="hint">{picked.map(({ name }) => name).join(", ")}</p>
+              <p class="hint">Permissions: {picked.map(({ name }) => name).join(", ")}.</p>
             )}
           </ActionForm>
         )}

@@ -90,7 +90,7 @@ export function ImportDialog({ onDone, onClose }: { onDone: () => void; onClose:
           />
           <Switch
             label="Proxied"
-            hint="For new A, AAAA and CNAME records of which the file does not say it."
+            hint="For new A, AAAA and CNAME records, unless the file says otherwise."
             isOn={isProxied}
             onChange={setProxied}
           />
@@ -155,14 +155,15 @@ function linesOf({ added, changed, refused, skipped }: Difference, zone: string)
 /** The differences of the file, line by line, and the button that makes exactly these in one transaction. */
 function Review({ compared, compare, apply, onCompared, onBack, onDone, onClose }: ReviewProps) {
   const zone = useZone();
-  const action = useAction({ invalidates: [`/zones/${zone.id}`], done: "The zone file was imported" });
-  const again = useAction({ tellsFailure: true });
   const { counts } = compared.diff;
+  const done = `Imported: ${plural(counts.added, "new record")}, ${count(counts.changed)} changed`;
+  const action = useAction({ invalidates: [`/zones/${zone.id}`], done });
+  const again = useAction({ tellsFailure: true });
   const lines = linesOf(compared.diff, zone.name);
   const listed = counts.refused + counts.changed + counts.skipped + counts.added;
   const refusal =
     counts.refused > 0
-      ? "mend the refused lines first"
+      ? "correct the refused lines first"
       : counts.added + counts.changed === 0
         ? "nothing would change"
         : undefined;
@@ -182,8 +183,9 @@ function Review({ compared, compare, apply, onCompared, onBack, onDone, onClose 
   return (
     <div class="stack">
       <Notice tone={counts.refused > 0 ? "bad" : "info"}>
-        {count(counts.added)} added, {count(counts.changed)} changed, {count(counts.same)} the same,{" "}
-        {plural(counts.refused, "line")} refused, {count(counts.skipped)} skipped. Nothing has changed yet.
+        Nothing has changed yet: {count(counts.added)} to add, {count(counts.changed)} to change,{" "}
+        {count(counts.same)} the same, {plural(counts.refused, "line")} refused, {count(counts.skipped)}{" "}
+        skipped.
         {listed > shownMax && ` The list has the first ${shownMax} of ${count(listed)} lines.`}
       </Notice>
       {lines.length > 0 && <Differences lines={lines.slice(0, shownMax)} />}
@@ -219,6 +221,13 @@ function Review({ compared, compare, apply, onCompared, onBack, onDone, onClose 
   );
 }
 
+const effects: Record<Line["kind"], string> = {
+  added: "add",
+  changed: "change",
+  refused: "refused",
+  skipped: "skipped",
+};
+
 const Differences = ({ lines }: { lines: readonly Line[] }) => (
   <Table
     label="Differences"
@@ -226,7 +235,7 @@ const Differences = ({ lines }: { lines: readonly Line[] }) => (
     keyOf={({ line, kind, text }) => `${kind} ${line} ${text}`}
     columns={[
       { title: "Line", isNumber: true, cell: ({ line }) => line },
-      { title: "Effect", cell: ({ kind }) => kind },
+      { title: "Effect", cell: ({ kind }) => effects[kind] },
       {
         title: "Record",
         isWide: true,

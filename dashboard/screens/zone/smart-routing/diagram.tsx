@@ -2,6 +2,8 @@ import { Card } from "../../../parts/layout.tsx";
 import { ms, shareOf, type OriginPath } from "./analytics.ts";
 
 const [width, rowPx, marginPx] = [760, 56, 36];
+const labelPx = 15;
+const strokeOf = (share: number): number => 1.5 + share * 10;
 const [edgeX, relayX, addressX] = [16, 250, 600];
 
 /** The height of each of several nodes that are centred on a line. */
@@ -25,14 +27,20 @@ export function PathDiagram({ paths }: { paths: readonly OriginPath[] }) {
   const height = rows * rowPx + 2 * marginPx;
   const placeOf = (list: readonly unknown[], each: unknown): number =>
     spread(list.length, list.indexOf(each), height);
-  const lines = paths.map((path, index) => {
+  // Each label is at the end of its line, on the side from which the line does not come.
+  const labelYOf = (path: OriginPath, endY: number, share: number): number => {
+    const before = paths.slice(0, paths.indexOf(path)).filter(({ address }) => address === path.address);
+    const offset = strokeOf(share) / 2 + before.length * labelPx;
+    return endY > height / 2 ? endY + offset + labelPx : endY - offset - 6;
+  };
+  const lines = paths.map((path) => {
     const [stopY, endY] = [placeOf(stops, path.relay), placeOf(addresses, path.address)];
     const share = shareOf(path, paths);
     const start = [edgeX + 96, height / 2] as const;
     return {
       path,
       share,
-      labelY: spread(paths.length, index, height),
+      labelY: labelYOf(path, endY, share),
       d: `M${start.join(" ")} ${curve(start, [relayX, stopY])} H${relayX + 110} ${curve([relayX + 110, stopY], [addressX, endY])}`,
     };
   });
@@ -55,7 +63,7 @@ export function PathDiagram({ paths }: { paths: readonly OriginPath[] }) {
               <path
                 key={path.path}
                 class={path.ejected ? "aside" : path.current ? "chosen" : "other"}
-                stroke-width={1.5 + share * 10}
+                stroke-width={strokeOf(share)}
                 d={d}
               />
             ))}
@@ -74,7 +82,7 @@ export function PathDiagram({ paths }: { paths: readonly OriginPath[] }) {
             <Node key={address} x={addressX} y={placeOf(addresses, address)} widthPx={150} text={address} />
           ))}
           {lines.map(({ path, share, labelY }) => (
-            <text key={path.path} class="path-label" x={relayX + 122} y={labelY - 8}>
+            <text key={path.path} class="path-label" x={addressX - 12} y={labelY} text-anchor="end">
               <tspan class={path.ejected ? "aside" : path.current ? "chosen" : "other"}>
                 {path.ejected ? "✕" : path.current ? "●" : "○"} {stateOf(path)}
               </tspan>
