@@ -24,8 +24,7 @@ declare module "virtual:operations" {
     key: string;
     id: string;
     summary: string;
-    permission: string | null;
-    query: { name: string; schema?: Schema; required?: boolean }[];
+    query: { name: string; choices?: unknown[] }[];
     content?: string;
     body?: Schema;
   }

@@ -14,7 +14,7 @@ interface Documented {
   operationId: string;
   summary: string;
   "x-permission": string | null;
-  parameters?: { name: string; in: string; schema?: object; required?: boolean }[];
+  parameters?: { name: string; in: string; schema?: { enum?: unknown[] } }[];
   requestBody?: { content: Record<string, { schema?: object }> };
 }
 interface OpenApi {
@@ -32,21 +32,56 @@ const tables: Record<string, (api: OpenApi) => unknown> = {
       ),
     ),
   /** Every operation: its name, its parameters, and the schema of its body. */
-  "virtual:operations": (api) => ({
-    schemas: api.components.schemas,
-    operations: operationsOf(api).map(([key, operation]) => ({
+  "virtual:operations": (api) => {
+    const operations = operationsOf(api).map(([key, operation]) => ({
       key,
       id: operation.operationId,
       summary: operation.summary,
-      permission: operation["x-permission"],
       query: (operation.parameters ?? [])
         .filter((parameter) => parameter.in === "query")
-        .map(({ name, schema, required }) => ({ name, schema, required })),
+        .map(({ name, schema }) => ({ name, choices: schema?.enum })),
       content: Object.keys(operation.requestBody?.content ?? {})[0],
       body: operation.requestBody?.content["application/json"]?.schema,
-    })),
-  }),
+    }));
+    return withoutLimits({ operations, schemas: schemasOf(operations, api.components.schemas) });
+  },
 };
+
+/** What a sample of a schema does not need. The server checks the limits of values. */
+const limits = new Set([
+  "description",
+  "exclusiveMinimum",
+  "format",
+  "maxItems",
+  "maxLength",
+  "maximum",
+  "minItems",
+  "minLength",
+  "minimum",
+  "pattern",
+]);
+/** Schemas of properties without a fixed name. */
+const others = new Set(["additionalProperties", "propertyNames"]);
+const withoutLimits = (value: object): unknown =>
+  JSON.parse(
+    JSON.stringify(value, (key, each: unknown) =>
+      // A property may have such a name, and then its value is a schema.
+      others.has(key) || (limits.has(key) && !isSchema(each)) ? undefined : each,
+    ),
+  );
+const isSchema = (value: unknown): boolean => typeof value === "object" && value !== null;
+
+/** The schemas that a value refers to, directly or through others. Those of answers are most of all. */
+function schemasOf(value: unknown, schemas: Readonly<Record<string, object>>): Record<string, object> {
+  const found: Record<string, object> = {};
+  let rest = [value];
+  while (rest.length > 0) {
+    const names = [...JSON.stringify(rest).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)];
+    const fresh = new Set(names.map(([, name]) => name!).filter((name) => !Object.hasOwn(found, name)));
+    rest = [...fresh].map((name) => (found[name] = schemas[name]!));
+  }
+  return found;
+}
 
 const operationsOf = (api: OpenApi): [string, Documented][] =>
   Object.entries(api.paths).flatMap(([path, methods]) =>

@@ -92,7 +92,8 @@ async function sourcesKey(): Promise<string> {
     .filter((entry) => entry.isFile() && /\.(tsx?|css|html|svg)$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .toSorted();
-  const others = ["openapi.json", "package.json", "src/platform/dashboard/build-process.ts"];
+  const builder = ["bundle.ts", "build-process.ts", "join-chunks.ts"];
+  const others = ["openapi.json", "package.json", ...builder.map((name) => `src/platform/dashboard/${name}`)];
   const all = [...files, ...others.map((file) => fileURLToPath(projectUrl(file)))];
   const contents = await Promise.all(all.map(async (file) => readFile(file)));
   const hash = createHash("sha256");

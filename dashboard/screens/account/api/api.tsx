@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import document, { type DocumentedOperation } from "virtual:operations";
 import { send, pathOf, type Call } from "../../../core/client.ts";
-import { permissionName, useRefusal } from "../../../core/permissions.ts";
+import { permissionName, permissionOf, useRefusal } from "../../../core/permissions.ts";
 import { useSearch } from "../../../core/router.ts";
 import { Code } from "../../../code/as-code.tsx";
 import { CodeTabs } from "../../../code/code-dialog.tsx";
@@ -95,6 +95,7 @@ function Explorer({ operation, account }: { operation: DocumentedOperation; acco
   const missing = names.find((name) => params[name] === "");
   const refusal =
     useRefusal()(operation.key) ?? (missing === undefined ? (parsed.fault ?? undefined) : `needs ${missing}`);
+  const permission = permissionOf(operation.key);
   const isUpload = operation.content !== undefined && operation.body === undefined;
   const run = async (): Promise<void> => {
     if (method === "DELETE" && !isSure) return setSure(true);
@@ -132,7 +133,7 @@ function Explorer({ operation, account }: { operation: DocumentedOperation; acco
       >
         <p>
           {operation.summary}.{" "}
-          {operation.permission === null ? "Any token." : `Needs ${permissionName(operation.permission)}.`}
+          {permission === undefined ? "Any token." : `Needs ${permissionName(permission)}.`}
         </p>
         {names.length > 0 && (
           <div class="form-row">
@@ -151,12 +152,12 @@ function Explorer({ operation, account }: { operation: DocumentedOperation; acco
           <details>
             <summary>{operation.query.length} query parameters</summary>
             <div class="form-row">
-              {operation.query.map(({ name, schema }) => (
+              {operation.query.map(({ name, choices }) => (
                 <TextField
                   key={name}
                   label={name}
                   value={query[name] ?? ""}
-                  placeholder={schema?.enum?.join(", ") ?? ""}
+                  placeholder={choices?.join(", ") ?? ""}
                   onChange={(value) => setQuery({ ...query, [name]: value })}
                   isMono
                 />
