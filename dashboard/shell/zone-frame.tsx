@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useContext, useEffect, useMemo, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { useGet } from "../core/cache.ts";
 import { useShortcuts } from "../core/keys.ts";
 import { isAllowed, ScopeContext } from "../core/permissions.ts";
@@ -45,7 +45,7 @@ export function ZoneFrame({ account, name, route, children }: ZoneFrameProps) {
   const zone = found.data?.[0];
   useEffect(() => setActive(zone?.status === "active"), [zone?.status]);
   const [can, setCan] = useState<{ of: string; list: string[] } | undefined>(undefined);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (zone !== undefined)
       permissionsOnZone(zone.id).then(
         (list) => setCan({ of: zone.id, list }),
@@ -59,13 +59,14 @@ export function ZoneFrame({ account, name, route, children }: ZoneFrameProps) {
     () => (can === undefined ? outer : { accountId: account, zone: { id: can.of, can: can.list } }),
     [account, can],
   );
-  const shown =
-    can === undefined
-      ? []
-      : routes.filter(
-          ({ tab, pattern, needs }) =>
-            tab !== undefined && pattern.startsWith(zonePattern) && isAllowed(needs, scope),
-        );
+  // A token for all zones has on each of them at least what it has on all.
+  const isKnown = can !== undefined || (isAllowed("zone:read", outer) && isAllowed(route.needs, outer));
+  const shown = !isKnown
+    ? []
+    : routes.filter(
+        ({ tab, pattern, needs }) =>
+          tab !== undefined && pattern.startsWith(zonePattern) && isAllowed(needs, scope),
+      );
   useShortcuts(
     shown.flatMap((each) =>
       each.keys === undefined
@@ -77,7 +78,7 @@ export function ZoneFrame({ account, name, route, children }: ZoneFrameProps) {
     if (found.failure) return <Failure failure={found.failure} onRetry={found.reload} />;
     return found.data === undefined ? <Bars /> : <NoZone name={name} account={account} />;
   }
-  if (can === undefined) return <Bars />;
+  if (!isKnown) return <Bars />;
   const tabs = shown.map((each) => ({ key: each.pattern, name: each.tab!, href: href(pathOf(each)) }));
   const current =
     tabs.findLast(({ key }) => route.pattern === key || route.pattern.startsWith(`${key}/`))?.key ??
