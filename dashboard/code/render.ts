@@ -11,7 +11,7 @@ export interface Rendering {
 const isJson = (body: unknown): body is object =>
   typeof body === "object" && body !== null && !(body instanceof FormData) && !(body instanceof Blob);
 
-const secretNames = new Set(["private_key", "secret", "api_key"]);
+const secretNames = new Set(["private_key", "secret", "api_key", "destination_conf"]);
 
 /** The body with its secrets replaced by names of environment variables. */
 export function withoutSecrets(call: Call): Call {

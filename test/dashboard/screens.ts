@@ -151,6 +151,15 @@ export function screensOf(
     { name: "d1-tables", path: `${a}/d1/shop?tab=tables` },
     { name: "d1-time-travel", path: `${a}/d1/shop?tab=time` },
     { name: "d1-transfers", path: `${a}/d1/shop?tab=transfers` },
+    { name: "logpush", path: `${a}/logpush` },
+    {
+      name: "logpush-new",
+      path: `${z}/logpush`,
+      prepare: async (page) => {
+        await page.getByRole("button", { name: "New job" }).first().click();
+        await page.getByText(/^\d+ fields$/).click();
+      },
+    },
     { name: "dispatch", path: `${a}/dispatch` },
     { name: "dispatch-customers", path: `${a}/dispatch/customers` },
     { name: "dispatch-usage", path: `${a}/dispatch/customers?tab=usage&order=faults` },

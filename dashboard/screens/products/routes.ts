@@ -161,4 +161,14 @@ export const productRoutes: readonly Route[] = [
     keys: "g l",
     load: async () => import("../logs/logs.tsx"),
   },
+  {
+    pattern: "/:account/logpush",
+    title: "Logpush",
+    makes: "New Logpush job",
+    needs: "account_logs:read",
+    menu: { icon: "upload", group: "products" },
+    keys: "g u",
+    words: "log, upload, bucket",
+    load: async () => import("../logpush/account-jobs.tsx"),
+  },
 ];

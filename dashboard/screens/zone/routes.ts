@@ -90,6 +90,15 @@ export const zoneRoutes: readonly Route[] = [
     load: async () => import("./transfers/transfers.tsx"),
   },
   {
+    pattern: "/:account/zones/:zone/logpush",
+    title: "Logpush of the zone",
+    tab: "Logpush",
+    keys: "z p",
+    words: "log, upload, bucket",
+    needs: "logs:read",
+    load: async () => import("./logpush/zone-jobs.tsx"),
+  },
+  {
     pattern: "/:account/zones/:zone/settings",
     title: "DNS settings",
     tab: "DNS settings",
