@@ -1,8 +1,14 @@
-/* Modules that the build generates from openapi.json (src/platform/dashboard/build-process.ts). */
+/* Modules that the build generates from openapi.json and package.json (src/platform/dashboard/build-process.ts). */
 
 declare module "virtual:permissions" {
   const permissions: Readonly<Record<string, string>>;
   export default permissions;
+}
+
+declare module "virtual:runtime" {
+  /** The day of the runtime: the latest compatibility date that it accepts for certain. */
+  const runtime: { date: string };
+  export default runtime;
 }
 
 declare module "virtual:operations" {

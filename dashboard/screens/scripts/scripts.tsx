@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import runtime from "virtual:runtime";
 import { useGet } from "../../core/cache.ts";
 import { useShortcuts } from "../../core/keys.ts";
 import { rowsOf } from "../../core/pages.ts";
@@ -122,7 +123,7 @@ interface NewScriptProps {
 }
 
 function NewScript({ account, names, onClose }: NewScriptProps) {
-  const { values, set } = useForm({ name: "", date: new Date().toISOString().slice(0, 10), code: first });
+  const { values, set } = useForm({ name: "", date: runtime.date, code: first });
   const [source, setSource] = useState<"text" | "folder">("text");
   const [folder, setFolder] = useState<FolderCode>();
   const typed = { path: "index.js", file: new File([values.code], "index.js", { type: moduleType }) };

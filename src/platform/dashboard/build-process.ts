@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-import { build, type Metafile, type Plugin } from "esbuild";
+import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 import { assetsPath, type Bundle, type BundledFile } from "./bundle.ts";
 import { importsOf, joinChunks, nameOf, type Joined } from "./join-chunks.ts";
 
@@ -22,7 +22,7 @@ interface OpenApi {
   components: { schemas: Record<string, object> };
 }
 
-/** Tables that the console takes from openapi.json. */
+/** Tables that the console takes from openapi.json and package.json. */
 const tables: Record<string, (api: OpenApi) => unknown> = {
   /** The permission of each operation that needs one, by method and path. */
   "virtual:permissions": (api) =>
@@ -31,6 +31,7 @@ const tables: Record<string, (api: OpenApi) => unknown> = {
         permission === null ? [] : [[key, permission]],
       ),
     ),
+  "virtual:runtime": () => ({ date: runtimeDate() }),
   /** Every operation: its name, its parameters, and the schema of its body. */
   "virtual:operations": (api) => {
     const operations = operationsOf(api).map(([key, operation]) => ({
@@ -82,6 +83,14 @@ function schemasOf(value: unknown, schemas: Readonly<Record<string, object>>): R
   }
   return found;
 }
+
+/** The day of the runtime, which refuses a compatibility date that is later by more than a week. */
+const runtimeDate = (): string => {
+  const { dependencies } = JSON.parse(readFileSync(`${root}package.json`, "utf8")) as {
+    dependencies: { workerd: string };
+  };
+  return dependencies.workerd.replace(/^\d+\.(\d{4})(\d{2})(\d{2})\..*$/, "$1-$2-$3");
+};
 
 const operationsOf = (api: OpenApi): [string, Documented][] =>
   Object.entries(api.paths).flatMap(([path, methods]) =>
@@ -162,7 +171,7 @@ const options = {
   legalComments: "none",
   write: false,
   logLevel: "silent",
-} as const;
+} satisfies BuildOptions;
 
 /** Builds the console. Rejects with esbuild's messages if the sources have an error. */
 async function buildBundle(): Promise<Bundle> {
