@@ -26,7 +26,7 @@ export function Filter({
   /** The last value that this field has set since it got the focus. */
   const typed = useRef<string>(undefined);
   useEffect(() => {
-    // What is being typed is newer.
+    // The text in the field is newer while a person types.
     if (timer.current === undefined) setText(value);
   }, [value]);
   useEffect(() => () => clearTimeout(timer.current), []);

@@ -81,7 +81,7 @@ function EditorLink({ phase, id }: { phase: string; id: string }) {
   );
 }
 
-/** What a step does, why, and the ways from it to what it names. */
+/** The effect of a step, its reasons, and links to the things that it names. */
 function StepBody({ step, asked, children }: { step: Step; asked: Asked; children?: ComponentChildren }) {
   const [isTest, setTest] = useState(false);
   const { expression, parts, description } = step;

@@ -48,7 +48,7 @@ const tables: Record<string, (api: OpenApi) => unknown> = {
   },
 };
 
-/** What a sample of a schema does not need. The server checks the limits of values. */
+/** Keywords that a sample of a schema does not need. The server checks the limits of values. */
 const limits = new Set([
   "description",
   "exclusiveMinimum",
