@@ -64,7 +64,7 @@ async function initialise(dataDir: string): Promise<void> {
  * (test/helpers/postgres-template.ts); outside a run, each caller makes its own.
  */
 export async function newCluster(dataDir: string): Promise<void> {
-  const parent = process.env.SELVEDGE_TEST_CLUSTERS;
+  const parent = process.env.TEST_POSTGRES_CLUSTERS;
   if (parent === undefined) return initialise(dataDir);
   const template = join(parent, "template");
   if (!existsSync(template)) {
