@@ -72,6 +72,24 @@ describe("version 2", () => {
     expect(Date.parse(deleted!.action!.time!)).toBeGreaterThan(Date.now() - 60_000);
   });
 
+  it("shows the record before each change, also of changes at the same time", async () => {
+    const of = { zone_id, type: "A", name: "often", ttl: 300 } as const;
+    const { id } = await client.dns.records.create({ ...of, content: "192.0.2.0" });
+    const change = async (i: number): Promise<unknown> =>
+      i % 2 === 0
+        ? client.dns.records.edit(id, { ...of, content: `192.0.2.${i}` })
+        : client.dns.records.update(id, { ...of, content: `192.0.2.${i}` });
+    await Promise.all(Array.from({ length: 20 }, (_, i) => change(i + 1)));
+    await client.dns.records.delete(id, { zone_id });
+    const found = await entries({ resource_id: id, direction: "asc" });
+    const content = (part: unknown): unknown => (part as { content?: string } | undefined)?.content;
+    expect(found.length).toBe(22);
+    // Each change began where the one before it had ended.
+    expect(found.slice(1).map(({ resource }) => content((resource as { before?: unknown }).before))).toEqual(
+      found.slice(0, -1).map(({ resource }) => content(resource!.request)),
+    );
+  });
+
   it("walks pages by cursor, in both directions", async () => {
     for (let i = 0; i < 7; i++) await client.zones.edit({ zone_id, paused: i % 2 === 0 });
     const whole = await entries({ limit: 1000 });

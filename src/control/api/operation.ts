@@ -48,6 +48,11 @@ interface Common {
   audit?: "none" | "ahead";
   /** The audit log does not show the resource before the change, because reading it costs much. */
   hidesBefore?: boolean;
+  /**
+   * The schema of the resource that the handler sets as `before` of its call, inside its transaction. Without it, the audit
+   * log reads the resource just before the call, with the GET operation of the same path.
+   */
+  before?: z.ZodType;
 }
 
 /** A call of an operation. `S` is the services that the operation uses: those of its capability. */
@@ -65,6 +70,8 @@ export interface Call<Q, B, S> {
   clientIp: string;
   /** Informational messages for the envelope. */
   messages: ApiMessage[];
+  /** The resource before the change, for the audit log. See `before` of the operation. */
+  before?: unknown;
   /** The tag of the resource's state, for the header ETag. */
   etag?: string;
   /** `result_info` of the envelope, for results that contain a list. */

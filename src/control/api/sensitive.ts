@@ -147,16 +147,20 @@ function shownFields(value: object, shape: Shape, depth: number): object {
 export function boundedJson(value: unknown, bytesMax: number): string | null {
   if (value === undefined || value === null) return null;
   const text = JSON.stringify(value);
-  if (Buffer.byteLength(text) <= bytesMax) return text;
-  const bytes = (each: unknown): number => Buffer.byteLength(JSON.stringify(each) ?? "");
-  if (typeof value !== "object" || Array.isArray(value))
-    return JSON.stringify({ left_out_bytes: Buffer.byteLength(text) });
-  const kept: Record<string, unknown> = { ...value };
-  const fields = Object.entries(value).toSorted(([, a], [, b]) => bytes(b) - bytes(a));
-  for (const [name, each] of fields) {
-    kept[name] = `[${bytes(each)} bytes left out]`;
-    const shorter = JSON.stringify(kept);
-    if (Buffer.byteLength(shorter) <= bytesMax) return shorter;
+  let bytes = Buffer.byteLength(text);
+  if (bytes <= bytesMax) return text;
+  const nothing = JSON.stringify({ left_out_bytes: bytes });
+  if (typeof value !== "object" || Array.isArray(value)) return nothing;
+  const fields = Object.entries(value).flatMap(([name, each]) => {
+    const json = JSON.stringify(each) as string | undefined;
+    return json === undefined ? [] : [{ name, json, bytes: Buffer.byteLength(json) }];
+  });
+  // Each field is written once: a hostile body has many large ones.
+  for (const field of fields.toSorted((a, b) => b.bytes - a.bytes)) {
+    field.json = `"[${field.bytes} bytes left out]"`;
+    bytes += field.json.length - field.bytes;
+    if (bytes <= bytesMax)
+      return `{${fields.map(({ name, json }) => `${JSON.stringify(name)}:${json}`).join(",")}}`;
   }
-  return JSON.stringify({ left_out_bytes: Buffer.byteLength(text) });
+  return nothing;
 }

@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import { pino } from "pino";
 import { z } from "zod";
+import { fc } from "../../../test/helpers/properties.ts";
 import { describeStorage } from "../../../test/helpers/storage-matrix.ts";
 import { operationsFor, type Operation } from "../api/operation.ts";
 import { Accounts } from "../accounts/accounts.ts";
@@ -268,6 +269,32 @@ it("values are shown as far as their schema declares them", () => {
   expect(JSON.parse(boundedJson(wide, 500)!)).toEqual({ a: "[8002 bytes left out]", b: "short" });
   expect(boundedJson(Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`k${i}`, i])), 100)).toMatch(
     /left_out/,
+  );
+});
+
+it("JSON within a size is whole JSON, whose fields are left out from the longest on", () => {
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.string(), fc.oneof(fc.jsonValue(), fc.constant(undefined)), { maxKeys: 8 }),
+      fc.integer({ min: 30, max: 300 }),
+      (value, bytesMax) => {
+        const text = boundedJson(value, bytesMax)!;
+        expect(Buffer.byteLength(text)).toBeLessThanOrEqual(bytesMax);
+        const whole = JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
+        const bytes = (name: string): number => Buffer.byteLength(JSON.stringify(whole[name]));
+        const shown = JSON.parse(text) as Record<string, unknown>;
+        if (Object.hasOwn(shown, "left_out_bytes") && !Object.hasOwn(whole, "left_out_bytes")) return;
+        expect(Object.keys(shown)).toEqual(Object.keys(whole));
+        const leftOut = Object.keys(whole).filter(
+          (name) => shown[name] === `[${bytes(name)} bytes left out]`,
+        );
+        const kept = Object.keys(whole).filter((name) => !leftOut.includes(name));
+        for (const name of kept) expect(shown[name]).toEqual(whole[name]);
+        expect(Math.max(0, ...kept.map(bytes))).toBeLessThanOrEqual(
+          Math.min(Infinity, ...leftOut.map(bytes)),
+        );
+      },
+    ),
   );
 });
 

@@ -10,7 +10,7 @@ import { unwitnessed } from "../../platform/storage/witness.ts";
 import type { Zones } from "../zones/zones.ts";
 import { isAudited, isBookkeeping } from "./describe.ts";
 import { newEntryId, timeOfEntry } from "./entry-id.ts";
-import { entryOfCall, entryOfSystem, foreignChanges, type AuditedCall } from "./entry.ts";
+import { beforeJson, entryOfCall, entryOfSystem, foreignChanges, type AuditedCall } from "./entry.ts";
 import { networkKey, Refusals } from "./refusals.ts";
 import * as store from "./store.ts";
 
@@ -23,7 +23,7 @@ interface Context {
 interface Recording {
   operation: Operation;
   call: AuditedCall;
-  /** JSON of the resource before the call. */
+  /** JSON of the resource before the call, unless the handler sets it. */
   before: string | null;
   /** The id of its entry, from the first transaction that tries to insert it. */
   entryId: string | undefined;
@@ -40,8 +40,8 @@ export type RefusedCall = Omit<AuditedCall, "actor"> & { actor: Actor | undefine
 
 /** The parts of an entry that the API knows. */
 export interface CallReader {
-  /** JSON of the resource in its current state. */
-  before: () => Promise<string | null>;
+  /** JSON of the resource in its current state; null if there is nothing to read. */
+  before: () => Promise<string | null> | null;
   /** The status of the answer to an error of the handler. */
   statusOf: (error: unknown) => number;
 }
@@ -101,10 +101,11 @@ export class Audit {
     handle: () => Promise<T>,
   ): Promise<T> {
     if (!this.#isKept || !isAudited(operation, call)) return handle();
+    const reading = before();
     const recording: Recording = {
       operation,
       call,
-      before: await before(),
+      before: reading === null ? null : await reading,
       entryId: undefined,
       accountId: null,
       isListed: false,
@@ -183,7 +184,7 @@ export class Audit {
     await this.#indexing;
   }
 
-  async #insert(trx: Write, entry: store.AuditEntry): Promise<void> {
+  #insert(trx: Write, entry: store.AuditEntry): Promise<unknown> | undefined {
     if (this.#options.storage.engine === "postgres") return store.insert(trx, entry);
     this.#unindexed++;
     return store.append(trx, entry);
@@ -215,25 +216,38 @@ export class Audit {
     return own.length === 0 ? undefined : this.#insert(trx, entryOfSystem(own, this.#options));
   }
 
-  async #addOfCall(
+  #addOfCall(
     trx: Write,
     recording: Recording,
     changes: readonly Change[],
     result: unknown,
-  ): Promise<void> {
-    if (!recording.isWritten) await this.#record(trx, recording, changes, result);
+  ): Promise<unknown> | undefined {
+    const own = recording.isWritten ? undefined : this.#record(trx, recording, changes, result);
     // Another account sees the change to its resources, but not its author.
-    for (const foreign of foreignChanges(changes, recording.accountId, this.#options))
+    const others = foreignChanges(changes, recording.accountId, this.#options);
+    return others.length === 0 ? own : this.#addOfOthers(trx, own, others);
+  }
+
+  async #addOfOthers(
+    trx: Write,
+    own: Promise<unknown> | undefined,
+    others: readonly (readonly Change[])[],
+  ): Promise<void> {
+    await own;
+    for (const foreign of others)
       await this.#insert(trx, entryOfSystem(foreign, this.#options, "through a call in another account"));
   }
 
-  async #record(
+  /** Adds the entry of a call. Returns nothing if it is written already. */
+  #record(
     trx: Write,
     recording: Recording,
     changes: readonly Change[],
     result: unknown,
-  ): Promise<void> {
-    const { operation, call, before } = recording;
+  ): Promise<unknown> | undefined {
+    const { operation, call } = recording;
+    const before =
+      operation.before === undefined ? recording.before : beforeJson(call.before, operation.before);
     // An attempt before was rolled back. Readers of the log pass over ids in their order, and would miss an old one.
     const isRepeated = recording.entryId !== undefined;
     if (recording.entryId === undefined || clock.now() - timeOfEntry(recording.entryId) > freshMs)
@@ -242,9 +256,12 @@ export class Audit {
     const entry = entryOfCall(operation, call, outcome, this.#options);
     recording.accountId = entry.account_id === "" ? null : entry.account_id;
     recording.isListed = recording.accountId !== null || entry.user_id !== null;
-    // The transaction of an attempt before may have been committed meanwhile.
-    if (isRepeated && (await store.exists(trx, entry))) return;
-    await this.#insert(trx, entry);
+    return isRepeated ? this.#insertOnce(trx, entry) : this.#insert(trx, entry);
+  }
+
+  /** The transaction of an attempt before may have been committed meanwhile. */
+  async #insertOnce(trx: Write, entry: store.AuditEntry): Promise<void> {
+    if (!(await store.exists(trx, entry))) await this.#insert(trx, entry);
   }
 
   async #recordAlone(recording: Recording): Promise<void> {

@@ -1,3 +1,4 @@
+import type { z } from "zod";
 import type { Account, Accounts } from "../accounts/accounts.ts";
 import type { Actor } from "../access/actor.ts";
 import { bodyOf } from "../api/body.ts";
@@ -18,6 +19,8 @@ export type AuditedCall = Pick<
   actor: Actor | undefined;
   body?: unknown;
   query?: unknown;
+  /** The resource before the change, as the handler has set it. */
+  before?: unknown;
   account: { id: string; name: string } | undefined;
   zone: { id: string; name: string } | undefined;
   /** Set at the end of the call: whether it left an entry that its account or its user can read. */
@@ -52,10 +55,8 @@ function cut(text: string, max: number): string {
 }
 
 /** The JSON of a resource, as an entry shows it before a change. */
-export const beforeJson = (resource: unknown, operation: Operation): string | null =>
-  operation.result === undefined
-    ? null
-    : boundedJson(withoutSecrets(resource, shapeOf(operation.result)), beforeBytesMax);
+export const beforeJson = (resource: unknown, schema: z.ZodType | undefined): string | null =>
+  schema === undefined ? null : boundedJson(withoutSecrets(resource, shapeOf(schema)), beforeBytesMax);
 
 /** The entry of a call of the API. */
 export function entryOfCall(
@@ -109,18 +110,21 @@ export function foreignChanges(
   changes: readonly Change[],
   accountId: string | null,
   directory: Directory,
-): Iterable<readonly Change[]> {
+): readonly (readonly Change[])[] {
+  if (accountId === null) return none;
   const lists = new Map<string, Change[]>();
-  if (accountId === null) return lists.values();
   for (const change of changes) {
+    if (isBookkeeping(change.kind)) continue;
     const owner: string = ownerOf(change, directory).account?.id ?? accountId;
-    if (owner === accountId || isBookkeeping(change.kind)) continue;
+    if (owner === accountId) continue;
     const list = lists.get(owner);
     if (list === undefined) lists.set(owner, [change]);
     else list.push(change);
   }
-  return lists.values();
+  return lists.size === 0 ? none : [...lists.values()];
 }
+
+const none: readonly never[] = [];
 
 /**
  * The entry of a change that the system made, such as a sweep, a certificate's renewal or an activation; also of a change

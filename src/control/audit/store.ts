@@ -64,10 +64,12 @@ export const entries = (read: Read) =>
       .as("entries"),
   );
 
-/** Adds an entry without its indexes, which follow with `indexTail`. For SQLite. */
-export async function append(trx: Write, entry: AuditEntry): Promise<void> {
-  await appendOne(trx, entry);
-}
+/**
+ * Adds an entry without its indexes, which follow with `indexTail`. For SQLite, where it is written when this returns
+ * nothing.
+ */
+export const append = (trx: Write, entry: AuditEntry): Promise<unknown> | undefined =>
+  appendOne.now(trx, entry) === undefined ? appendOne(trx, entry) : undefined;
 
 /** Does nothing if the entry exists already. */
 export async function insert(trx: Write, entry: AuditEntry): Promise<void> {

@@ -25,7 +25,7 @@ import { clock } from "../../platform/timers/clock.ts";
 import { inSlices, Slices } from "../../platform/timers/slices.ts";
 
 /** Throws to refuse a change of a record in its current state. */
-type RecordCheck = (current: DnsRecord) => void;
+export type RecordCheck = (current: DnsRecord) => void;
 const accepted: RecordCheck = () => {};
 
 interface ImportOptions {

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { METHODS, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { AccessRecord, AccessView } from "../../platform/access-log/access-record.ts";
 import { withoutSecrets } from "../../platform/access-log/redact.ts";
@@ -20,7 +20,7 @@ export class RequestTraces {
   begin(request: IncomingMessage, answer: ServerResponse | Duplex, record: AccessRecord | undefined): Span {
     const { method = "GET", headers } = request;
     const caller = this.#tracer.incoming(headers, () => this.#trusts(request));
-    const span = this.#tracer.begin(edgeName(method), "server", caller);
+    const span = this.#tracer.begin(edgeNames.get(method) ?? otherName, "server", caller);
     if (record !== undefined) record.span = span;
     if (span.isSampled) {
       span.set("http.request.method", method);
@@ -47,14 +47,9 @@ export class RequestTraces {
   }
 }
 
-/** The names of spans, by the methods that the parser knows. */
-const edgeNames = new Map<string, string>();
-
-function edgeName(method: string): string {
-  let name = edgeNames.get(method);
-  if (name === undefined) edgeNames.set(method, (name = `edge ${method}`));
-  return name;
-}
+/** The names of spans, by method. Visitors choose methods, so one that HTTP does not know has a common name. */
+const edgeNames = new Map(METHODS.map((method) => [method, `edge ${method}`]));
+const otherName = "edge _OTHER";
 
 /** Status for visitors who disconnected before the head of a response was sent. */
 const left = "client_closed";

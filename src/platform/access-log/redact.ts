@@ -24,9 +24,11 @@ export function withoutSecrets(url: string): string {
 const secretFolder = /\/(?:upload|tails\/[0-9a-f]{32})$/;
 const secretFolderLengthMax = "/tails/".length + 32;
 const secretPart = /^[\w-]{32}$/;
+const secretLength = 32;
 
 function shownPath(path: string): string {
   const last = path.lastIndexOf("/");
+  if (path.length - last - 1 !== secretLength) return path;
   const folder = path.slice(Math.max(0, last - secretFolderLengthMax), last);
   if (!secretFolder.test(folder) || !secretPart.test(path.slice(last + 1))) return path;
   return `${path.slice(0, last + 1)}${redacted}`;

@@ -28,33 +28,46 @@ class Placeholder {
   }
 }
 
+/** A query that is built once for each engine. */
+interface Prepared<P, R> {
+  (db: Read, parameters: P): Promise<R[]>;
+  /** Runs the query at once if `trx` is a transaction on SQLite; undefined otherwise. */
+  now(trx: Write, parameters: P): R[] | undefined;
+}
+
 /**
  * A query that is built once for each engine. On the hottest paths, building a query costs several times as
  * much as running it (profile of `npm run bench -- api`). Other queries are built where they are used.
  */
 export function prepared<P extends object, R>(
   build: (db: Read, parameters: P) => Compilable<R>,
-): (db: Read, parameters: P) => Promise<R[]> {
+): Prepared<P, R> {
   const compiled = new Map<unknown, CompiledQuery>();
   const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as P;
-  return async (db, parameters) => {
+  const queryFor = (db: Read): CompiledQuery => {
     const engine = db.getExecutor().adapter.constructor;
     let query = compiled.get(engine);
-    if (query === undefined) {
-      query = build(db, placeholders).compile();
-      compiled.set(engine, query);
-    }
-    const values = query.parameters.map((value) =>
-      value instanceof Placeholder ? parameters[value.name as keyof P] : value,
-    );
-    const connection = connections.get(db);
-    if (connection !== undefined) {
-      const statement = connection.prepare(query.sql);
-      if (statement.reader) return statement.all(values) as R[];
-      statement.run(values);
-      return [];
-    }
-    const result = await db.executeQuery(CompiledQuery.raw(query.sql, values));
+    if (query === undefined) compiled.set(engine, (query = build(db, placeholders).compile()));
+    return query;
+  };
+  const valuesOf = ({ parameters: places }: CompiledQuery, parameters: P): unknown[] =>
+    places.map((value) => (value instanceof Placeholder ? parameters[value.name as keyof P] : value));
+  const now = (trx: Read, parameters: P): R[] | undefined => {
+    const connection = connections.get(trx);
+    if (connection === undefined) return undefined;
+    const query = queryFor(trx);
+    const values = valuesOf(query, parameters);
+    const statement = connection.prepare(query.sql);
+    if (statement.reader) return statement.all(values) as R[];
+    statement.run(values);
+    return [];
+  };
+  const run = async (db: Read, parameters: P): Promise<R[]> => {
+    const rows = now(db, parameters);
+    if (rows !== undefined) return rows;
+    const query = queryFor(db);
+    const result = await db.executeQuery(CompiledQuery.raw(query.sql, valuesOf(query, parameters)));
     return result.rows as R[];
   };
+  return Object.assign(run, { now });
 }

@@ -2,7 +2,10 @@ import type { Change, Write } from "./storage.ts";
 
 /** Adds rows to the transactions of `Storage.write`. */
 export interface Witness {
-  /** Called before the commit, with the changes and the result of the transaction's work. */
+  /**
+   * Called before the commit, with the changes and the result of the transaction's work. Returns nothing if its rows are
+   * written already.
+   */
   add(trx: Write, changes: readonly Change[], result: unknown): Promise<unknown> | undefined;
   /** Called after the commit, in the same asynchronous context. */
   committed(): void;
@@ -22,7 +25,8 @@ export function witnessing<T>(
   if (witness === undefined) return work;
   return async (trx, changed) => {
     const result = await work(trx, changed);
-    await witness.add(trx, changes, result);
+    const adding = witness.add(trx, changes, result);
+    if (adding !== undefined) await adding;
     return result;
   };
 }

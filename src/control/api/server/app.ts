@@ -264,6 +264,8 @@ function lookAt(
   onResult?.(operation, result, call.incoming);
   if (validateResults === true && isAudited(operation, call) && call.isAudited !== true)
     throw new Error(`a call of ${operation.id} left no entry in the audit log`);
+  if (validateResults === true && operation.before !== undefined && call.before === undefined)
+    throw new Error(`a call of ${operation.id} did not tell the audit log the resource before it`);
   if (validateResults === true && operation.answer !== "raw") checkResult(operation, result);
 }
 

@@ -1,7 +1,6 @@
-import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import { expected } from "../../../control/api/if-match.ts";
-import { operationsFor } from "../../../control/api/operation.ts";
+import { operationsFor, type Call } from "../../../control/api/operation.ts";
 import { dnsErrorCodes } from "./api-errors.ts";
 import { dnsEdit, dnsRead } from "../access.ts";
 import { fileOperations } from "./api-file.ts";
@@ -23,7 +22,7 @@ import {
 } from "../resource.ts";
 import { dnsErrors } from "../errors.ts";
 import type { DnsRecord } from "../record.ts";
-import type { DnsRecords } from "../records.ts";
+import type { DnsRecords, RecordCheck } from "../records.ts";
 import { isoTime } from "../../../platform/util/ids.ts";
 
 /** The services that these operations use. */
@@ -64,9 +63,13 @@ const listRecords = listOperation({
 /** The tag of a record's state: its `modified_on`, which increases with each change. */
 const recordTag = ({ modifiedOn }: DnsRecord): string => isoTime(modifiedOn);
 
-function expectedRecord(incoming: IncomingMessage): (current: DnsRecord) => void {
-  const check = expected(incoming);
-  return (current) => check(recordTag(current));
+/** Checks the record before its change against If-Match, and gives it to the audit log. */
+function seenRecord(call: Pick<Call<0, 0, Services>, "incoming" | "zone" | "before">): RecordCheck {
+  const check = expected(call.incoming);
+  return (current) => {
+    check(recordTag(current));
+    call.before = recordResource(current, call.zone);
+  };
 }
 
 const createRecord = operation({
@@ -113,11 +116,13 @@ const replaceRecord = operation({
   query: ShadowQuery,
   body: RecordReplacementSchema,
   result: RecordSchema,
-  async handle({ zone, params, query, body, services, messages, incoming }) {
+  before: RecordSchema,
+  async handle(call) {
+    const { zone, params, query, body, services, messages } = call;
     const id = ownId(params, body);
     const name = body.name ?? `${(await services.records.find(zone, id)).name}.`;
     const input = inputOf({ ...body, name });
-    const replaced = await services.records.replace(zone, id, input, expectedRecord(incoming));
+    const replaced = await services.records.replace(zone, id, input, seenRecord(call));
     messages.push(...advice(body, input, replaced, zone), ...shadowAdvice(query));
     return recordResource(replaced, zone);
   },
@@ -133,9 +138,11 @@ const editRecord = operation({
   query: ShadowQuery,
   body: RecordPatchSchema,
   result: RecordSchema,
-  async handle({ zone, params, query, body, services, messages, incoming }) {
+  before: RecordSchema,
+  async handle(call) {
+    const { zone, params, query, body, services, messages } = call;
     const patch = patchOf(body);
-    const edited = await services.records.edit(zone, ownId(params, body), patch, expectedRecord(incoming));
+    const edited = await services.records.edit(zone, ownId(params, body), patch, seenRecord(call));
     messages.push(...advice(body, patch, edited, zone), ...shadowAdvice(query));
     return recordResource(edited, zone);
   },
@@ -149,8 +156,10 @@ const deleteRecord = operation({
   summary: "Delete a record",
   access: dnsEdit,
   result: z.object({ id: z.string() }),
-  async handle({ zone, params, services, incoming }) {
-    await services.records.delete(zone, recordId(params), expectedRecord(incoming));
+  before: RecordSchema,
+  async handle(call) {
+    const { zone, params, services } = call;
+    await services.records.delete(zone, recordId(params), seenRecord(call));
     return { id: recordId(params) };
   },
 });

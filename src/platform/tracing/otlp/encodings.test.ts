@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { spansOf } from "../../../../test/helpers/collector.ts";
 import { fc } from "../../../../test/helpers/properties.ts";
 import { batchMax, SpanBatch } from "../span-batches.ts";
+import { idOf } from "../spans/ids.ts";
 import { KeptSpan, type AttributeValue, type SpanKind } from "../spans/span.ts";
 import type { SpanEncoding } from "./encoding.ts";
 import { jsonEncoding } from "./json.ts";
@@ -25,13 +26,14 @@ interface Given {
 }
 
 function spanWith(encoding: SpanEncoding, given: Given): KeptSpan {
-  const parent = given.parent === undefined ? undefined : { spanId: given.parent, state: given.state };
+  const parent = given.parent === undefined ? undefined : idOf(given.parent);
   const sink = {
     add: () => {},
     attribute: (name: string, value: AttributeValue) => encoding.attribute(name, value),
   };
-  const traceId = "0af7651916cd43dd8448eb211c80319c";
-  const span = new KeptSpan(sink, given.name, given.kind, traceId, parent, "b7ad6b7169203331");
+  const trace = idOf("0af7651916cd43dd8448eb211c80319c");
+  const id = idOf("b7ad6b7169203331");
+  const span = new KeptSpan(sink, given.name, given.kind, trace, parent, parent && given.state, id);
   [span.startMs, span.endMs, span.error] = [12.3456, 1000, given.error];
   for (const [name, value] of given.attributes) span.set(name, value);
   if (given.link !== undefined)

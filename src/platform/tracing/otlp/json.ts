@@ -52,9 +52,9 @@ function nanoseconds(wallMs: number): string {
 }
 
 function spanJson(span: KeptSpan, originMs: number): string {
-  const { parentId, state, link, error } = span;
+  const { parent, state, link, error } = span;
   let rest = "";
-  if (parentId !== undefined) rest += `","parentSpanId":"${parentId}`;
+  if (parent !== undefined) rest += `","parentSpanId":"${parent.hex}`;
   if (state !== undefined) rest += `","traceState":${asciiJson(state).slice(0, -1)}`;
   const attributes = error === undefined ? span.attributes : span.attributes + attribute("error.type", error);
   let end = `"attributes":[${attributes.slice(1)}]`;

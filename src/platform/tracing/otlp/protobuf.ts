@@ -5,8 +5,8 @@ import type { ProcessAttributes, SpanEncoding } from "./encoding.ts";
 import { bytesOf, field, fieldsOf, tag, utf8, varint } from "./wire.ts";
 
 /*
- * OTLP as protobuf. The numbers are those of the messages in opentelemetry-proto 1.x. Ids and times are written byte by
- * byte, all other parts of a span as one text.
+ * OTLP as protobuf. The numbers are those of the messages in opentelemetry-proto 1.x. Times are written byte by byte,
+ * all other parts of a span as one text.
  */
 
 const failed = 2;
@@ -55,28 +55,28 @@ const linkText = ({ traceId, spanId, isSampled }: TraceContext): string =>
 const failedText = field(15, tag(3, "varint") + varint(failed));
 const nameTag = tag(5, "length");
 
-/** The parts of a span that are texts or rare. */
-function textOf({ name, attributes, state, link, error }: KeptSpan): string {
+/** The beginnings of fields that have an id of a fixed length. */
+const traceTag = tag(1, "length") + varint(16);
+const idTag = tag(2, "length") + varint(8);
+const parentTag = tag(4, "length") + varint(8);
+/** The kind of a span, and the flags of its trace, which is sampled. */
+const kindTexts = new Map(
+  Object.entries(spanKinds).map(([kind, number]) => [
+    kind,
+    `${tag(6, "varint")}${varint(number)}${tag(16, "fixed32")}${String.fromCharCode(sampled)}\0\0\0`,
+  ]),
+);
+
+/** A span without its times. */
+function textOf({ trace, id, parent, kind, name, attributes, state, link, error }: KeptSpan): string {
   const shown = utf8(name);
-  let text = nameTag + varint(shown.length) + shown + attributes;
+  let text = traceTag + trace.bytes + idTag + id.bytes + kindTexts.get(kind)!;
+  if (parent !== undefined) text += parentTag + parent.bytes;
+  text += nameTag + varint(shown.length) + shown + attributes;
   if (error !== undefined) text += attribute("error.type", error) + failedText;
   if (state !== undefined) text += field(3, utf8(state));
   if (link !== undefined) text += linkText(link);
   return text;
-}
-
-/** The values of hexadecimal digits, by their character codes. */
-const digits = new Uint8Array(128);
-for (let value = 0; value < 16; value++) digits[value.toString(16).charCodeAt(0)] = value;
-
-/** Writes a field of an id, which is hexadecimal. */
-function writeId(bytes: Buffer, start: number, fieldTag: number, id: string): number {
-  let at = start;
-  bytes[at++] = fieldTag;
-  bytes[at++] = id.length / 2;
-  for (let i = 0; i < id.length; i += 2)
-    bytes[at++] = (digits[id.charCodeAt(i)]! << 4) | digits[id.charCodeAt(i + 1)]!;
-  return at;
 }
 
 /** Writes a time in nanoseconds, which exceed the exact integers of a double: a whole number of microseconds. */
@@ -107,30 +107,20 @@ function writeVarint(bytes: Buffer, start: number, value: number): number {
   return at;
 }
 
-/** The bytes of a span without those of its text and its parent's id. */
-const fixedBytes = 18 + 10 + 2 + 9 + 9 + 6;
-const parentBytes = 10;
+const timesBytes = 9 + 9;
 /** At most these many bytes are before a span: its field and its length. */
 const lengthBytesMax = 5;
 
 function write(span: KeptSpan, originMs: number, bytes: Buffer, start: number): number {
   const text = textOf(span);
-  const length = fixedBytes + (span.parentId === undefined ? 0 : parentBytes) + text.length;
+  const length = timesBytes + text.length;
   if (start + lengthBytesMax + length > bytes.length) return -1;
   let at = start;
   bytes[at++] = 0x12;
   at = writeVarint(bytes, at, length);
-  at = writeId(bytes, at, 0x0a, span.traceId);
-  at = writeId(bytes, at, 0x12, span.spanId);
-  if (span.parentId !== undefined) at = writeId(bytes, at, 0x22, span.parentId);
-  bytes[at++] = 0x30;
-  bytes[at++] = spanKinds[span.kind];
   at = writeTime(bytes, at, 0x39, originMs + span.startMs);
   at = writeTime(bytes, at, 0x41, originMs + span.endMs);
-  bytes[at++] = 0x85;
-  bytes[at++] = 0x01;
-  writeWord(bytes, at, sampled);
-  return at + 4 + bytes.write(text, at + 4, "latin1");
+  return at + bytes.write(text, at, "latin1");
 }
 
 function rejected(answer: Buffer): number {

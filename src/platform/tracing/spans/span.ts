@@ -1,4 +1,4 @@
-import { newSpanId, spanIdOf, traceIdOf } from "./ids.ts";
+import { newSpanId, spanIdOf, traceIdOf, type Id } from "./ids.ts";
 import { traceParent, type TraceContext } from "./trace-context.ts";
 
 /** The kinds of spans, by their numbers in OTLP. */
@@ -34,9 +34,9 @@ export interface Span extends TraceContext {
 /** A span that is sent to the collector. */
 export class KeptSpan implements Span {
   readonly isSampled = true;
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentId: string | undefined;
+  readonly trace: Id;
+  readonly id: Id;
+  readonly parent: Id | undefined;
   readonly state: string | undefined;
   readonly kind: SpanKind;
   startMs = performance.now();
@@ -55,17 +55,26 @@ export class KeptSpan implements Span {
     sink: SpanSink,
     name: string,
     kind: SpanKind,
-    traceId: string,
-    parent: Pick<TraceContext, "spanId" | "state"> | undefined,
-    spanId = newSpanId(),
+    trace: Id,
+    parent?: Id,
+    state?: string,
+    id = newSpanId(),
   ) {
     this.#sink = sink;
     this.name = name;
     this.kind = kind;
-    this.traceId = traceId;
-    this.spanId = spanId;
-    this.parentId = parent?.spanId;
-    this.state = parent?.state;
+    this.trace = trace;
+    this.id = id;
+    this.parent = parent;
+    this.state = state;
+  }
+
+  get traceId(): string {
+    return this.trace.hex;
+  }
+
+  get spanId(): string {
+    return this.id.hex;
   }
 
   get header(): string {
@@ -73,7 +82,7 @@ export class KeptSpan implements Span {
   }
 
   child(name: string, kind: SpanKind = "internal"): KeptSpan {
-    return new KeptSpan(this.#sink, name, kind, this.traceId, this);
+    return new KeptSpan(this.#sink, name, kind, this.trace, this.id, this.state);
   }
 
   set(name: string, value: AttributeValue | undefined): this {

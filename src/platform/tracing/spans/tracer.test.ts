@@ -86,7 +86,7 @@ it("continues the trace of a trusted caller, and follows its decision", () => {
   );
   span.child("origin").end();
   span.end();
-  expect(ended.map((each) => [each.name, each.traceId, each.parentId, each.state])).toEqual([
+  expect(ended.map((each) => [each.name, each.traceId, each.parent?.hex, each.state])).toEqual([
     ["origin", traceId, span.spanId, "vendor=1,other=2"],
     ["edge GET", traceId, spanId, "vendor=1,other=2"],
   ]);
@@ -112,7 +112,7 @@ it("begins a new trace for an untrusted sender, with a link to that sender's tra
   );
   span.end();
   expect(span.traceId).not.toBe(traceId);
-  expect(ended[0]).toMatchObject({ parentId: undefined, state: undefined, link: { traceId, spanId } });
+  expect(ended[0]).toMatchObject({ parent: undefined, state: undefined, link: { traceId, spanId } });
 });
 
 it("keeps the same traces on all nodes, and about as many as the ratio says", () => {

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import { newTraceParent, spanIdOf, traceIdOf } from "./ids.ts";
+import { idOf, newestIds, newSpanId, newTraceParent } from "./ids.ts";
 import { KeptSpan, UnkeptSpan, type Span, type SpanKind, type SpanSink } from "./span.ts";
 import { readTraceContext, traceParent, type TraceContext } from "./trace-context.ts";
 
@@ -49,20 +49,22 @@ export class Tracer {
   }
 
   begin(name: string, kind: SpanKind, { context, isTrusted }: IncomingTrace = noContext): Span {
-    const ids = newTraceParent();
-    if (isTrusted && context !== undefined) return this.#continue(name, kind, context, spanIdOf(ids));
-    if (!this.#isInSample(ids)) return new UnkeptSpan(ids, undefined);
-    const span = new KeptSpan(this.#sink, name, kind, traceIdOf(ids), undefined, spanIdOf(ids));
+    if (isTrusted && context !== undefined) return this.#continue(name, kind, context);
+    const parent = newTraceParent();
+    if (!this.#isInSample(parent)) return new UnkeptSpan(parent, undefined);
+    const ids = newestIds(parent);
+    const span = new KeptSpan(this.#sink, name, kind, ids.trace, undefined, undefined, ids.span);
     span.link = context;
     return span;
   }
 
-  #continue(name: string, kind: SpanKind, parent: TraceContext, spanId: string): Span {
+  #continue(name: string, kind: SpanKind, parent: TraceContext): Span {
     const { traceId, isSampled, state } = parent;
-    const header = traceParent({ traceId, spanId, isSampled: false });
+    const id = newSpanId();
+    const header = traceParent({ traceId, spanId: id.hex, isSampled: false });
     const isKept = this.#sampling.followsParent ? isSampled : this.#isInSample(header);
     if (!isKept) return new UnkeptSpan(header, state);
-    return new KeptSpan(this.#sink, name, kind, traceId, parent, spanId);
+    return new KeptSpan(this.#sink, name, kind, idOf(traceId), idOf(parent.spanId), state, id);
   }
 
   /** The context of a request. `isTrusted` says whether its sender may choose the trace. */

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import type { ProcessCalls } from "../../../platform/process-calls/calls.ts";
 import { clock } from "../../../platform/timers/clock.ts";
 import type { EdgeHttpRequest } from "../../../edge/request/handlers.ts";
+import { idOf } from "../../../platform/tracing/spans/ids.ts";
 import { KeptSpan } from "../../../platform/tracing/spans/span.ts";
 import { AnsweredElsewhere } from "../delivery/delivery.ts";
 import { StoredGone } from "../delivery/respond.ts";
@@ -71,8 +72,7 @@ it("passes a request on to main without a failure in the trace of the request", 
       { add: (span) => void spans.push(span), attribute: () => "" },
       "request",
       "internal",
-      "a".repeat(32),
-      undefined,
+      idOf("a".repeat(32)),
     ),
   };
   expect(await transformations.handler(edgeRequest as unknown as EdgeHttpRequest)).toBe(true);
