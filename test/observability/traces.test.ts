@@ -30,14 +30,19 @@ beforeAll(async () => {
     response.writeHead(request.url!.startsWith("/bad") ? 502 : 200).end("from the origin");
   });
   await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
+  await addHost(server);
+});
+
+/** Creates the host, whose requests go to the origin. */
+async function addHost(to: TestServer): Promise<void> {
   const { port } = origin.address() as AddressInfo;
-  const id = await server.newZone("trace.example");
+  const id = await to.newZone("trace.example");
   const record = { type: "A", name: "www", content: "127.0.0.1", proxied: true };
-  await server.call("POST", `/zones/${id}/dns_records`, record);
-  await server.call("PUT", `/zones/${id}/rulesets/phases/http_request_origin/entrypoint`, {
+  await to.call("POST", `/zones/${id}/dns_records`, record);
+  await to.call("PUT", `/zones/${id}/rulesets/phases/http_request_origin/entrypoint`, {
     rules: [{ action: "route", expression: "true", action_parameters: { origin: { port } } }],
   });
-});
+}
 afterAll(async () => {
   await server.close(0);
   origin.close();
@@ -89,6 +94,33 @@ it("begins a new trace for a visitor who sends one, with a link to it", async ()
   const { traceparent, tracestate } = received.get("/stranger")!;
   expect(traceparent).toContain(edge.traceId);
   expect(tracestate).toBeUndefined();
+});
+
+it("tells origins of each trace whether it is kept, and sends exactly those that are", async () => {
+  const sampler = { tracesSampler: "traceidratio", tracesSamplerArg: "0.5" } as const;
+  const half = await startTestServer({ otlpEndpoint: collector.url, ...sampler });
+  await addHost(half);
+  const paths = Array.from({ length: 40 }, (_, i) => `/half-${i}`);
+  for (const path of paths) await requestEdge(half.ready.edge, host, path, { traceparent: parent });
+  const sent = paths.map((path) => String(received.get(path)!["traceparent"]));
+  for (const header of sent) expect(header).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-0[01]$/);
+  const traceId = (header: string): string => header.slice(3, 35);
+  expect(new Set([parent, ...sent].map(traceId)).size).toBe(paths.length + 1);
+  // The end sends what waits.
+  await half.close(5000);
+  const kept = sent.filter((header) => header.endsWith("-01"));
+  expect(kept.length).toBeGreaterThan(0);
+  expect(kept.length).toBeLessThan(paths.length);
+  for (const header of kept)
+    expect(collector.spans).toContainEqual(
+      expect.objectContaining({
+        traceId: traceId(header),
+        spanId: header.slice(36, 52),
+        name: "origin GET",
+      }),
+    );
+  const lost = sent.filter((header) => header.endsWith("-00")).map(traceId);
+  expect(collector.spans.filter((span) => lost.includes(span.traceId))).toEqual([]);
 });
 
 it("records failures of origins", async () => {
