@@ -5,7 +5,7 @@ import { d1ErrorCodes } from "./api-errors.ts";
 import { databaseLimits } from "./database.ts";
 import { databaseOf, databasePath, edit, type D1Services } from "./database-call.ts";
 import { d1Errors } from "./errors.ts";
-import { isRead } from "./is-read.ts";
+import { isRead } from "./worker/is-read.ts";
 import { sensitive } from "../../control/api/sensitive.ts";
 
 const { operation } = operationsFor<D1Services>(d1ErrorCodes);

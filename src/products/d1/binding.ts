@@ -6,7 +6,7 @@ import { d1ErrorCodes } from "./api-errors.ts";
 import type { DatabaseCalls } from "./calls.ts";
 import { databaseLimits } from "./database.ts";
 import type { Databases } from "./databases.ts";
-import { isRead } from "./is-read.ts";
+import { isRead } from "./worker/is-read.ts";
 import { bindingType, idText } from "../../workers/binding-type.ts";
 
 /** A binding to a D1 database. */
@@ -45,7 +45,7 @@ export const d1Binding =
     if (database === undefined) return fail(`The database ${binding.id} does not exist any more.`);
     try {
       const body = await readBytes(request, databaseLimits.callBytesMax);
-      const call = { path: `${url.pathname}?resultsFormat=${format}`, body, isRead: isReadCall(body) };
+      const call = { path: `${url.pathname}?resultsFormat=${format}`, body, isRead: () => isReadCall(body) };
       await calls.send(database, call, response);
     } catch (error) {
       if (response.headersSent) response.destroy();

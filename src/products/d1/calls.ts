@@ -1,8 +1,8 @@
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import { PreparedJson } from "../../control/api/envelope.ts";
 import type { DomainError } from "../../platform/domain-error.ts";
 import { CellError, ObjectRefusal } from "../../sandbox/errors.ts";
-import type { Answerable, CellBody } from "../../sandbox/gateway/exchange.ts";
+import type { Answerable } from "../../sandbox/gateway/exchange.ts";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import type { ObjectTarget } from "../../sandbox/objects/object-cells-options.ts";
 import type { ObjectCells } from "../../sandbox/objects/object-cells.ts";
@@ -25,6 +25,7 @@ const host: ObjectHost = {
   className: "DatabaseObject",
   parts: [
     "products/d1/worker/dump.js",
+    "products/d1/worker/is-read.js",
     "products/d1/worker/json-bytes.js",
     "products/d1/worker/run-statements.js",
     "products/d1/worker/split.js",
@@ -35,7 +36,7 @@ export interface DatabaseCall {
   path: string;
   body: Uint8Array | Readable;
   /** Whether the call only reads, so that it may be sent again after a fault. */
-  isRead: boolean;
+  isRead: () => boolean;
 }
 
 export interface DatabaseResult<T> {
@@ -89,14 +90,14 @@ export class DatabaseCalls {
         const headers = ["host", "d1", "content-type", "application/json"];
         if (body instanceof Uint8Array) headers.push("content-length", String(body.length));
         await this.#cells.run(targetOf(database), {
-          request: { method: "POST", path, headers, body: bodyOf(body) },
+          request: { method: "POST", path, headers, body },
           answer: { response, headers: (raw) => this.#responseHeaders(raw, database) },
           hooks,
         });
         return;
       } catch (error) {
         const isFault = error instanceof ObjectRefusal && !error.flags.includes("overloaded");
-        const mayRepeat = isFault && call.isRead && attempt < attemptsMax && !response.headersSent;
+        const mayRepeat = isFault && attempt < attemptsMax && !response.headersSent && call.isRead();
         if (!mayRepeat) throw error;
       }
     }
@@ -110,7 +111,7 @@ export class DatabaseCalls {
     { isRead }: { isRead: boolean },
   ): Promise<DatabaseResult<T>> {
     const body = Buffer.from(JSON.stringify(input));
-    return this.#collect<T>(database, { path, body, isRead });
+    return this.#collect<T>(database, { path, body, isRead: () => isRead });
   }
 
   /** As `ask`, for a list of results of up to `answerBytesMax`, which is not parsed here. */
@@ -123,7 +124,7 @@ export class DatabaseCalls {
     const { body } = await this.#collected(database, {
       path,
       body: Buffer.from(JSON.stringify(input)),
-      isRead,
+      isRead: () => isRead,
     });
     // A failure is an object instead of a list.
     if (body[0] !== listStart) valueOf(body);
@@ -132,7 +133,7 @@ export class DatabaseCalls {
 
   /** As `ask`, with a stream as the body. */
   async give<T>(database: D1Database, path: string, body: Readable): Promise<DatabaseResult<T>> {
-    return this.#collect<T>(database, { path, body, isRead: false });
+    return this.#collect<T>(database, { path, body, isRead: () => false });
   }
 
   /** The response headers for clients: with a bookmark, and without the figures, which are counted here. */
@@ -226,13 +227,6 @@ function targetOf(database: D1Database): ObjectTarget {
   };
   targets.set(database, target);
   return target;
-}
-
-function bodyOf(body: Uint8Array | Readable): CellBody {
-  if (!(body instanceof Uint8Array)) return body;
-  const stream = (): CellBody =>
-    Object.assign(Readable.from([body], { objectMode: false }), { again: stream });
-  return stream();
 }
 
 /** The public texts name the database instead of the object. */

@@ -148,7 +148,7 @@ export class Transfers {
       const body = Buffer.from(JSON.stringify(options));
       const send = async (): Promise<void> => {
         try {
-          await this.#calls.send(database, { path: "/dump", body, isRead: false }, content);
+          await this.#calls.send(database, { path: "/dump", body, isRead: () => false }, content);
         } catch (error) {
           content.destroy(error as Error);
           throw error;

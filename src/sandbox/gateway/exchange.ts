@@ -8,7 +8,11 @@ import { breakOff } from "../../platform/util/raw-http.ts";
 import { reasonPhrase } from "../../platform/util/reason-phrase.ts";
 
 /** `again` returns the same body once more after its first stream has ended, or undefined if that is impossible. */
-export type CellBody = Readable & { again?(): Readable | undefined };
+export type CellBody = Uint8Array | (Readable & { again?(): Readable | undefined });
+
+/** The same body once more; undefined if that is impossible. */
+export const bodyAgain = (body: CellBody): CellBody | undefined =>
+  body instanceof Uint8Array ? body : body.again?.();
 
 /** A request for a script, as it is written to the cell's socket. */
 export interface CellRequest {

@@ -1,6 +1,6 @@
 import type { RunOptions } from "../cell.ts";
 import type { CellFault } from "../errors.ts";
-import type { CellBody, CellRequest } from "./exchange.ts";
+import { bodyAgain, type CellBody, type CellRequest } from "./exchange.ts";
 
 const attemptsMax = 10;
 /** After this number of cell deaths that it did not cause, a request runs in a dedicated cell. */
@@ -40,7 +40,7 @@ export class RunAttempts {
   /** Counts an attempt that ended with a fault. Returns whether there may be another one. */
   next({ kind, isUnprocessed, hasObjects }: CellFault, { request, answer }: RunOptions): boolean {
     const hadBody = this.body !== null;
-    this.body = this.body?.again?.() ?? null;
+    this.body = (this.body && bodyAgain(this.body)) ?? null;
     this.#count++;
     if (kind !== "killed" && kind !== "ended") this.faults++;
     const canSend =

@@ -3,6 +3,7 @@ import { unawaited } from "../../platform/util/uncaught.ts";
 import type { RunOptions } from "../cell.ts";
 import { CellError, CellFault, ObjectRefusal, type FaultKind } from "../errors.ts";
 import { newCellRun, type CellRun } from "../gateway/cell-run.ts";
+import { bodyAgain } from "../gateway/exchange.ts";
 import type { RunHooks } from "../gateway/run-hooks.ts";
 import { causeOf } from "../process/exit-cause.ts";
 import { scriptHost, type ObjectHost } from "../process/object-config.ts";
@@ -104,7 +105,7 @@ export class ObjectCells {
           return;
         } catch (error) {
           const isUnread = error instanceof CellFault && error.isUnprocessed && attempt < attemptsMax;
-          const body = isUnread && request.body !== null ? request.body.again?.() : null;
+          const body = isUnread && request.body !== null ? bodyAgain(request.body) : null;
           if (!isUnread || body === undefined) throw runFailure(error);
           request = { ...request, body };
         }

@@ -4,6 +4,7 @@ import type { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { eachLine } from "../../platform/util/bounded-lines.ts";
 import { CpuClock } from "./cpu-clock.ts";
+import { MemoryGauge } from "./memory-gauge.ts";
 import type { Launch } from "./launch.ts";
 import { protocolLimits } from "../settings.ts";
 
@@ -21,6 +22,7 @@ export class CellProcess {
   readonly #child: ChildProcess;
   #pid = 0;
   #clock: CpuClock | undefined;
+  #memory: MemoryGauge | undefined;
 
   constructor(launch: Launch, onMessage: (line: string) => void) {
     const { command, args, options } = launch;
@@ -42,7 +44,10 @@ export class CellProcess {
       );
       child.once("exit", (code, signal) => resolve({ code, signal, lastWords: lastLines.join("\n") }));
     });
-    child.once("exit", () => this.#clock?.close());
+    child.once("exit", () => {
+      this.#clock?.close();
+      this.#memory?.close();
+    });
     const info = launch.reportsPid ? readUntil("}", child.stdio[4] as Readable) : Promise.resolve("");
     const control = readUntil("\n", child.stdio[3] as Readable);
     this.listening = this.#listen(child, launch.reportsPid, control, info);
@@ -59,6 +64,7 @@ export class CellProcess {
     if (!event.includes('"listen"')) throw new Error("the process ended before it listened");
     this.#pid = reportsPid ? Number(/"child-pid":\s*(\d+)/.exec(pid)![1]) : (child.pid ?? 0);
     this.#clock = new CpuClock(this.#pid);
+    this.#memory = new MemoryGauge(this.#pid);
   }
 
   get pid(): number {
@@ -72,11 +78,7 @@ export class CellProcess {
 
   /** Resident memory; NaN after the process has ended. */
   rssBytes(): number {
-    try {
-      return Number(readFileSync(`/proc/${this.#pid}/statm`, "latin1").split(" ")[1]) * pageBytes;
-    } catch {
-      return Number.NaN;
-    }
+    return this.#memory?.rssBytes() ?? Number.NaN;
   }
 
   /** Resolves when the process is certainly gone: under bubblewrap it may outlive the child for a moment. */
@@ -93,8 +95,6 @@ export class CellProcess {
     if (this.#pid !== 0 && this.#pid !== this.#child.pid) killIfThere(this.#pid);
   }
 }
-
-const pageBytes = 4096;
 
 /** Whether a process exists and is not a zombie. */
 function isAlive(pid: number): boolean {

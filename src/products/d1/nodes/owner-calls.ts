@@ -13,7 +13,8 @@ import type { Databases } from "../databases.ts";
 import { d1Errors } from "../errors.ts";
 
 const name = "call of a database";
-interface CallDetails extends Pick<DatabaseCall, "path" | "isRead"> {
+interface CallDetails extends Pick<DatabaseCall, "path"> {
+  isRead: boolean;
   accountId: string;
   id: string;
 }
@@ -27,13 +28,12 @@ export const sendAtOwner =
   async (database, call, response) => {
     const { accountId, id } = database;
     const { path, isRead, body } = call;
-    const details: CallDetails = { path, isRead, accountId, id };
     await owned.at(
       namespaceOf(database),
       async (node) =>
         node === undefined
           ? send(database, call, response)
-          : node.forward(name, details, {
+          : node.forward(name, { path, isRead: isRead(), accountId, id } satisfies CallDetails, {
               url: new URL("http://d1/"),
               request: requestOf(body),
               response: response as unknown as ServerResponse,
@@ -57,7 +57,7 @@ export function serveDatabases(
       if (database === undefined) throw isCurrent ? d1Errors.notFound(id) : overloadedCells();
       const body = isRead ? await readBytes(request, databaseLimits.callBytesMax) : request;
       await owned.here(namespaceOf(database), async () =>
-        d1Calls.sendHere(database, { path, isRead, body }, response),
+        d1Calls.sendHere(database, { path, isRead: () => isRead, body }, response),
       );
     };
     await failing(send());

@@ -4,7 +4,8 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import { dump, dumpBody, type DumpOptions } from "./dump.ts";
-import { runStatements, type Format, type Result, type Statement } from "./run-statements.ts";
+import { isRead } from "./is-read.ts";
+import { runStatements, type Figures, type Format, type Result, type Statement } from "./run-statements.ts";
 import { countParameters, splitStatements, StatementSplitter } from "./split.ts";
 
 /** The header with the state that a session has seen, in requests and responses. */
@@ -26,17 +27,19 @@ export class DatabaseObject extends DurableObject<object> {
   #busy: Promise<void> | undefined;
   /** The stored number of writes, once it was read. */
   #known: number | undefined;
+  /** The figures of the connection since the last call; undefined if it has written or failed. */
+  #unchanged: Figures | undefined;
 
   override async fetch(request: Request): Promise<Response> {
-    const { pathname, searchParams } = new URL(request.url);
+    const [path, query] = partsOf(request.url);
     if (this.#busy !== undefined && !(await this.#isFree()))
       return Response.json(failure("D1 DB is overloaded. Requests queued for too long."));
-    switch (pathname) {
+    switch (path) {
       case "/query":
       case "/execute":
-        return this.#answer(await statementsIn(request), formatOf(searchParams));
+        return this.#answer(await statementsIn(request), formatOf(query));
       case "/statements":
-        return this.#answerApi(await request.json(), formatOf(searchParams));
+        return this.#answerApi(await request.json(), formatOf(query));
       case "/facts":
         await request.arrayBuffer(); // workerd resets the connection of a request whose body was not read
         return this.#figures();
@@ -77,12 +80,21 @@ export class DatabaseObject extends DurableObject<object> {
 
   #run(statements: readonly Statement[], format: Format): Result[] {
     const { storage } = this.ctx;
-    const { results, hasWritten } = storage.transactionSync(() => {
-      const ran = runStatements(storage.sql, statements, format);
-      if (ran.hasWritten) this.#noteWrite();
-      return ran;
-    });
+    const before = this.#unchanged;
+    this.#unchanged = undefined;
+    const run = (): ReturnType<typeof runStatements> =>
+      runStatements(storage.sql, statements, format, before);
+    // One statement that only reads needs no transaction.
+    const isOneRead = statements.length === 1 && isRead(statements[0]!.sql);
+    const { results, hasWritten, after } = isOneRead
+      ? run()
+      : storage.transactionSync(() => {
+          const ran = run();
+          if (ran.hasWritten) this.#noteWrite();
+          return ran;
+        });
     if (hasWritten) this.#known = undefined;
+    else this.#unchanged = after;
     return results;
   }
 
@@ -123,6 +135,7 @@ export class DatabaseObject extends DurableObject<object> {
   /** Runs the statements of a file in one transaction. */
   async #import(body: ReadableStream<Uint8Array>): Promise<Response> {
     const free = this.#take();
+    this.#unchanged = undefined;
     const { storage } = this.ctx;
     const counts = { num_queries: 0, rows_read: 0, rows_written: 0 };
     const run = (statements: readonly string[]): void => {
@@ -234,8 +247,15 @@ function messageOf(work: () => void): string | undefined {
 const failure = (error: string): Failure => ({ success: false, error });
 
 /** For `NONE`, which `run` and `exec` ask for, the public service returns rows as objects. */
-const formatOf = (query: URLSearchParams): Format =>
-  query.get("resultsFormat") === "ROWS_AND_COLUMNS" ? "ROWS_AND_COLUMNS" : "ARRAY_OF_OBJECTS";
+const formatOf = (query: string): Format =>
+  query === "resultsFormat=ROWS_AND_COLUMNS" ? "ROWS_AND_COLUMNS" : "ARRAY_OF_OBJECTS";
+
+/** The path and the query of a URL that the platform has made, without the cost of a `URL`. */
+function partsOf(url: string): [path: string, query: string] {
+  const path = url.slice(url.indexOf("/", "https://".length));
+  const at = path.indexOf("?");
+  return at < 0 ? [path, ""] : [path.slice(0, at), path.slice(at + 1)];
+}
 
 /** Splits a text into statements. Each takes its values from the list in turn. */
 function statementsOf({ sql, params = [] }: Statement): Statement[] {

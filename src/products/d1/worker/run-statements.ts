@@ -1,3 +1,4 @@
+import { isRead } from "./is-read.ts";
 import { jsonBytes } from "./json-bytes.ts";
 
 /* Runs statements in the storage of a database's object, with the results and figures that D1 shows. */
@@ -48,7 +49,7 @@ interface Budget {
 }
 
 /** Figures of the connection and of the database, after a statement. */
-interface Figures {
+export interface Figures {
   changes: number;
   rowId: number;
   bytes: number;
@@ -57,26 +58,27 @@ interface Figures {
 const notEmpty = ({ sql }: Statement): boolean => sql.split("\n").some((line) => !/^\s*(--|$)/.test(line));
 
 /**
- * Runs the statements of a transaction. Returns the results, and whether anything was written. Throws workerd's errors,
- * whose texts are the public ones.
+ * Runs the statements of a transaction. `known` are the figures before it, if they are known. Returns the results, whether
+ * anything was written, and the figures afterwards. Throws workerd's errors, whose texts are the public ones.
  */
 export function runStatements(
   sql: SqlStorage,
   statements: readonly Statement[],
   format: Format,
-): { results: Result[]; hasWritten: boolean } {
+  known?: Figures,
+): { results: Result[]; hasWritten: boolean; after: Figures } {
   const asked = statements.filter(notEmpty);
   if (asked.length === 0) throw new Error("No SQL statements detected.");
   if (asked.length > statementsMax)
     throw new Error(`A call takes at most ${statementsMax} statements, and this one has ${asked.length}.`);
   const budget: Budget = { bytes: asked.length * overheadBytes.statement };
-  let before = figuresOf(sql);
+  let before = known ?? figuresOf(sql);
   const results = asked.map((each) => {
     const [result, after] = runOne(sql, each, { format, budget, before });
     before = after;
     return result;
   });
-  return { results, hasWritten: results.some(({ meta }) => meta.changed_db) };
+  return { results, hasWritten: results.some(({ meta }) => meta.changed_db), after: before };
 }
 
 function runOne(
@@ -89,7 +91,7 @@ function runOne(
   const results = readRows(cursor, format, budget);
   const duration = performance.now() - begin;
   const { rowsRead, rowsWritten } = cursor;
-  const after = figuresOf(sql);
+  const after = isRead(text) ? before : figuresOf(sql);
   const result: Result = {
     success: true,
     meta: {

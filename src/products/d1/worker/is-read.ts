@@ -1,4 +1,4 @@
-/** Whether SQL text certainly only reads. Some reading texts are not recognized. */
+/** Whether SQL text is one statement that certainly only reads. Some reading texts are not recognized. */
 export const isRead = (sql: unknown): boolean =>
   typeof sql === "string" &&
   /^\s*(?:select|values|with)\b/i.test(sql) &&
