@@ -5,6 +5,7 @@ import type { FollowedFile } from "./followed-file.ts";
 export class FollowedFiles {
   /** By object, then by file name. */
   readonly #byObject = new Map<string, Map<string, FollowedFile>>();
+  readonly #byNamespace = new Map<string, Set<FollowedFile>>();
   /** Those that may not be restorable from the log yet. */
   readonly #late = new Set<FollowedFile>();
 
@@ -20,8 +21,16 @@ export class FollowedFiles {
     return [...this.#byObject.values()].flatMap((files) => [...files.values()]);
   }
 
+  /** The files of a namespace whose logs are open. */
+  openOf(namespace: string): FollowedFile[] {
+    return [...(this.#byNamespace.get(namespace) ?? [])].filter(({ isOpen }) => isOpen);
+  }
+
   add(followed: FollowedFile): void {
     const { namespace, name } = followed.file;
+    const all = this.#byNamespace.get(namespace);
+    if (all === undefined) this.#byNamespace.set(namespace, new Set([followed]));
+    else all.add(followed);
     const object = objectOf(namespace, name);
     const files = this.#byObject.get(object);
     if (files === undefined) this.#byObject.set(object, new Map([[name, followed]]));
@@ -36,6 +45,8 @@ export class FollowedFiles {
     if (files?.get(name) !== followed) return;
     files.delete(name);
     if (files.size === 0) this.#byObject.delete(object);
+    const all = this.#byNamespace.get(namespace);
+    if (all?.delete(followed) === true && all.size === 0) this.#byNamespace.delete(namespace);
     this.#late.delete(followed);
   }
 

@@ -329,6 +329,36 @@ it("waits for no database in which nothing was ever stored, because its process 
   for (const each of [database, later]) each.close();
 });
 
+it("has everything of a namespace in which objects write all the time, come and go", async () => {
+  const writers = Array.from({ length: 4 }, (_, n) => {
+    const object = n.toString(16).padStart(64, "0");
+    const database = new DatabaseSync(join(objects(), namespace, `${object}.1.sqlite`));
+    database.exec("pragma journal_mode = wal; pragma synchronous = off; create table t (n integer, text)");
+    return { name: `${object}.1.sqlite`, database };
+  });
+  const moments: string[] = [];
+  for (let round = 0; round < 60; round++) {
+    for (let n = 0; n < 10; n++) for (const { database } of writers) insert(database, 10 * round + n, 10);
+    if (round === 30) insert(open(), 0);
+    if (round === 40) rmSync(path());
+    if (round % 20 === 19) {
+      await log.whenShipped(new Set([namespace]));
+      moments.push(log.stamps.next());
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  for (const [i, moment] of moments.entries())
+    for (const each of writers) {
+      const to = join(folder, "state.db");
+      expect(await writeState({ catalog, files }, { namespace, name: each.name }, moment, { to })).toBe(true);
+      using state = new DatabaseSync(to);
+      expect(state.prepare("select count(*) as n from t").get()).toEqual({ n: 200 * (i + 1) });
+    }
+  expect(await numbersAt(moments[1]!)).toEqual([0]);
+  expect(await numbersAt(moments[2]!)).toBe(undefined);
+  for (const { database } of writers) database.close();
+});
+
 it("reads nothing of a namespace that is not this node's", async () => {
   await end();
   let isOwn = false;

@@ -1,10 +1,9 @@
-import { lstatSync, readFileSync, watch, type FSWatcher } from "node:fs";
+import { lstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Archive } from "../storage/archive/archive.ts";
 import {
   fileBytes,
-  isDatabase,
   isFacets,
   objectFiles,
   readFlags,
@@ -20,6 +19,7 @@ import { pushBase, smallBytes, writeBase } from "./make-base.ts";
 import type { Entry } from "./segment.ts";
 import { Shipper } from "./shipper.ts";
 import { msOf, Stamps, type Stamp } from "./stamps.ts";
+import { WatchedFolders } from "./watched-folders.ts";
 
 export interface ObjectLogOptions {
   /** The folder of the namespaces of objects. */
@@ -36,6 +36,8 @@ export interface ObjectLogOptions {
 }
 
 const readDelayMs = 10;
+/** How often files of busy namespaces are read. */
+const busyReadMs = 20;
 const retryMs = 2000;
 /** More bytes than this are shipped before the interval ends. */
 const shipBytes = 8 * 1024 * 1024;
@@ -46,17 +48,16 @@ const flushMs = 30_000;
 const suffix = "-wal";
 
 /**
- * Ships the write-ahead logs of objects' databases, which cells write, to a store. The kernel reports which
- * logs change, so objects that do not write cost nothing and have no file open.
+ * Ships the write-ahead logs of objects' databases, which cells write, to a store. Objects that do not write cost
+ * nothing and have no file open.
  */
 export class ObjectLog {
   readonly #options: ObjectLogOptions;
   readonly #order: LogOrder;
   readonly #stamps: Stamps;
   readonly #shipper: Shipper;
-  readonly #watchers = new Map<string, FSWatcher>();
   readonly #followed = new FollowedFiles();
-  readonly #changed = new Map<string, ObjectFile>();
+  readonly #folders: WatchedFolders;
   readonly #lastEntries = new LastEntries();
   #readTimer: NodeJS.Timeout | undefined;
   #shipTimer: NodeJS.Timeout | undefined;
@@ -71,6 +72,7 @@ export class ObjectLog {
     const { catalog, files, ready, order = ownOrder(catalog) } = options;
     this.#order = order;
     this.#stamps = new Stamps(catalog.lastStamp);
+    this.#folders = new WatchedFolders(options.folder, this.#followed, () => this.#readLater(readDelayMs));
     this.#shipper = new Shipper({ catalog, files, order, ready, statesOf: (all) => this.#statesOf(all) });
   }
 
@@ -90,7 +92,7 @@ export class ObjectLog {
         ? catalog.baseOf(file, this.#stamps.last) !== undefined
         : catalog.stateOf(file) !== undefined && fileBytes(`${path}${suffix}`) === 0;
       if (!isKnown) this.#readFile(file);
-      if (!this.#watchers.has(file.namespace)) this.#followed.get(file)?.close();
+      if (!this.#folders.has(file.namespace)) this.#followed.get(file)?.close();
       if (++count % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     for (const file of catalog.lostDeletions())
@@ -99,27 +101,13 @@ export class ObjectLog {
 
   /** Call this before cells write the files of these namespaces. */
   follow(namespaces: readonly string[]): void {
-    for (const namespace of namespaces) {
-      if (this.#watchers.has(namespace)) continue;
-      const watcher = watch(join(this.#options.folder, namespace), (event, changed) => {
-        const name = changed?.endsWith(suffix) === true ? changed.slice(0, -suffix.length) : changed;
-        if (name === null || !(isDatabase(name) || isFacets(name))) return;
-        // The database itself matters only when it is deleted.
-        if (name !== changed || isFacets(name) || event === "rename") this.#note({ namespace, name });
-      });
-      watcher.on("error", () => this.#watchers.delete(namespace)); // the folder was removed
-      watcher.unref();
-      this.#watchers.set(namespace, watcher);
-    }
+    for (const namespace of namespaces) this.#folders.add(namespace);
   }
 
   /** Call this when the cell of these namespaces has ended. Reads its last writes. */
   unfollow(namespaces: readonly string[]): void {
-    for (const namespace of namespaces) {
-      this.#watchers.get(namespace)?.close();
-      this.#watchers.delete(namespace);
-    }
     this.#readChanged();
+    for (const namespace of namespaces) this.#folders.delete(namespace);
     const ended = new Set(namespaces);
     for (const each of this.#followed.all())
       if (ended.has(each.file.namespace)) {
@@ -225,9 +213,7 @@ export class ObjectLog {
 
   /** Forgets what it knows of files: other nodes may write their log from now on. */
   reset(): void {
-    for (const watcher of this.#watchers.values()) watcher.close();
-    this.#watchers.clear();
-    this.#changed.clear();
+    this.#folders.clear();
     for (const { file } of this.#followed.all()) this.#drop(file);
     this.#large.length = 0;
     this.#shipper.reset();
@@ -235,7 +221,7 @@ export class ObjectLog {
   }
 
   async close(): Promise<void> {
-    this.unfollow([...this.#watchers.keys()]);
+    this.unfollow(this.#folders.namespaces);
     this.#isClosed = true;
     clearTimeout(this.#readTimer);
     clearTimeout(this.#shipTimer);
@@ -248,18 +234,16 @@ export class ObjectLog {
     return join(this.#options.folder, namespace, name);
   }
 
-  #note(file: ObjectFile): void {
-    this.#changed.set(`${file.namespace}/${file.name}`, file);
+  #readLater(delayMs: number): void {
     if (this.#readTimer !== undefined || this.#isClosed) return;
-    this.#readTimer = setTimeout(() => this.#readChanged(), readDelayMs);
+    this.#readTimer = setTimeout(() => this.#readChanged(), delayMs);
   }
 
   #readChanged(): void {
     clearTimeout(this.#readTimer);
     this.#readTimer = undefined;
-    const changed = [...this.#changed.values()];
-    this.#changed.clear();
-    for (const file of changed) this.#readFile(file);
+    for (const file of this.#folders.look()) this.#readFile(file);
+    if (this.#folders.isBusy) this.#readLater(busyReadMs);
   }
 
   #readFile(file: ObjectFile): void {
@@ -299,7 +283,7 @@ export class ObjectLog {
     const wasOpen = followed.isOpen;
     followed.read();
     this.#followed.noteLate(followed);
-    if (followed.isBehind) setTimeout(() => this.#note(followed.file), retryMs).unref();
+    if (followed.isBehind) setTimeout(() => this.#folders.note(followed.file), retryMs).unref();
     // Shipping stores the file's state, so that the log continues when the object writes again.
     if (wasOpen && !followed.isOpen && !this.#isClosed) this.#shipTimer ??= this.#shipLater();
     const bytes = fileBytes(followed.path);
@@ -328,18 +312,20 @@ export class ObjectLog {
       }
       if (this.#isClosed) continue; // the next start copies it
       try {
-        if (!(await writeBase(followed, parts))) this.#note(followed.file);
+        if (!(await writeBase(followed, parts))) this.#folders.note(followed.file);
         this.#tidy();
       } catch (error) {
         logger.error({ err: error }, "a database of an object could not be copied to the log of objects");
         await new Promise((resolve) => setTimeout(resolve, retryMs).unref());
-        this.#note(followed.file);
+        this.#folders.note(followed.file);
       }
     }
   }
 
   #push(entry: Entry): void {
     const shipper = this.#shipper;
+    if (entry.kind === "frames")
+      this.#folders.noteFrames(entry.namespace, Math.ceil(entry.bytes.length / entry.pageBytes!));
     if (entry.kind === "gap") this.#followed.noteLate(this.#followed.get(entry));
     this.#lastEntries.note(entry.namespace, shipper.push(entry));
     if (shipper.waitingBytes > waitingBytesMax) this.#giveUp();
