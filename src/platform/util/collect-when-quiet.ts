@@ -3,6 +3,8 @@ import { runInNewContext } from "node:vm";
 
 /** Share of one core. Below it, the process counts as idle. */
 const quietShare = 0.05;
+/** On a machine without free cores, a process with much work uses little CPU time too. Then its event loop is seldom idle. */
+const loopShare = 0.5;
 /** Less growth is not worth a collection of a few dozen milliseconds. */
 const grownBytesMin = 24 * 1024 * 1024;
 /** A collection stops the process. If one takes longer than this, later ones are left to V8. */
@@ -17,10 +19,13 @@ export function collectWhenQuiet(lookEveryMs = 5000): () => void {
   let collect: (() => void) | undefined;
   let collectedBytes = 0;
   let usage = process.cpuUsage();
+  let loop = performance.eventLoopUtilization();
   const timer = setInterval(() => {
     const { user, system } = process.cpuUsage(usage);
     usage = process.cpuUsage();
-    const isQuiet = user + system < quietShare * lookEveryMs * 1000;
+    const { utilization } = performance.eventLoopUtilization(loop);
+    loop = performance.eventLoopUtilization();
+    const isQuiet = user + system < quietShare * lookEveryMs * 1000 && utilization < loopShare;
     if (!isQuiet || heapBytes() < collectedBytes + grownBytesMin) return;
     collect ??= collector();
     // Measure CPU time, so that other processes on a busy machine do not count.
