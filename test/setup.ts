@@ -1,9 +1,9 @@
-import { afterEach, expect, vi } from "vitest";
+import { afterAll, afterEach, expect, vi } from "vitest";
 import { leaks, watchAnswers } from "./helpers/leaks.ts";
 import { longer } from "./helpers/waits.ts";
 
 /** In every test, no response may reveal the program's location or a library's error text. */
-watchAnswers();
+afterAll(watchAnswers());
 afterEach(() => {
   expect(leaks.splice(0)).toEqual([]);
 });
@@ -12,3 +12,9 @@ afterEach(() => {
 const { waitFor, waitUntil } = vi;
 vi.waitFor = (callback, options = {}) => waitFor(callback, longer(options));
 vi.waitUntil = (callback, options = {}) => waitUntil(callback, longer(options));
+
+// Files of unit tests share processes: each leaves them as they were.
+afterAll(() => {
+  Object.assign(vi, { waitFor, waitUntil });
+  vi.useRealTimers();
+});

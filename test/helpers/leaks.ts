@@ -46,8 +46,8 @@ const isText = (head: string): boolean => /^content-type: *(?:text\/|application
 /** The leaks in this process since the list was emptied. */
 export const leaks: string[] = ((globalThis as { leaks?: string[] }).leaks ??= []);
 
-/** From now on, looks into every answer of this process's servers. */
-export function watchAnswers(): void {
+/** From now on, looks into every answer of this process's servers, until the returned function is called. */
+export function watchAnswers(): () => void {
   const take = (answer: AnyResponse, chunk: unknown): void => {
     if (typeof chunk !== "string" && !(chunk instanceof Uint8Array)) return;
     const before = bodies.get(answer) ?? "";
@@ -66,7 +66,8 @@ export function watchAnswers(): void {
     for (const leak of found)
       leaks.push(`${answer.statusCode} says ${leak}: ${(bodies.get(answer) ?? head).slice(0, 500)}`);
   };
-  for (const { prototype } of [ServerResponse, Http2ServerResponse] as { prototype: AnyResponse }[]) {
+  const prototypes = [ServerResponse.prototype, Http2ServerResponse.prototype] as AnyResponse[];
+  const restore = prototypes.map((prototype) => {
     // oxlint-disable-next-line typescript/unbound-method -- called with their own `this` below
     const { write, end } = prototype;
     prototype.write = function (this: AnyResponse, ...args: unknown[]) {
@@ -79,7 +80,11 @@ export function watchAnswers(): void {
       look(this);
       return ended;
     };
-  }
+    return () => Object.assign(prototype, { write, end });
+  });
+  return () => {
+    for (const each of restore) each();
+  };
 }
 
 function unescaped(text: string): string {
