@@ -68,8 +68,8 @@ export interface RunMetadata {
   /** For a script that dispatches: the generation of the configuration, a space, the subrequests left. */
   generation?: string;
   /**
-   * For a run that may call objects of its cell without the gateway: the generation of the configuration, a space, and
-   * the number of such calls after which it asks again.
+   * For a run that may call objects of its cell without the gateway, separated by spaces: the generation of the
+   * configuration, the number of such calls after which it asks again, and how deep they may go.
    */
   calls?: string;
   /** The cell's secret, when the engine of workflows opens its stream. */
@@ -161,8 +161,14 @@ export interface ObjectEvent {
   visitor?: string;
 }
 
+/** An object of the caller's cell, and the version of its script. */
+export type ObjectPlace = Pick<ObjectEvent, "script" | "object">;
+
 /** An object of the caller's cell, which the gateway lets the caller's script call without asking for each call. */
-export type ObjectGrant = Pick<ObjectEvent, "script" | "object">;
+export interface ObjectGrant extends ObjectPlace {
+  /** Number of calls that a run of the object may make in the cell before it asks the gateway. */
+  lot: number;
+}
 
 /** The call in a cell that began a run of an object: the calling run, its binding and the called object. */
 export interface LocalCall {

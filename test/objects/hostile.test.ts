@@ -196,14 +196,19 @@ it("a run that a call in a cell began has the rights of that call only", async (
     ...answering("as the caller"),
     async object(binding) {
       if (binding !== "ROOMS") throw new Refusal(`no binding "${binding}"`);
-      return { hooks: async () => answering("as the object") } as never;
+      const hooks = answering("as the object");
+      hooks.object = async (below) => {
+        throw new Refusal(`no binding of the object "${below}"`);
+      };
+      return { hooks: async () => hooks } as never;
     },
   });
   const asked: string[] = [];
   let call: LocalCall | undefined;
+  const above = new Map<string, LocalCall>();
   gateway.local = async (token) => {
     asked.push(token);
-    return call;
+    return above.get(token) ?? call;
   };
   const reference = JSON.stringify({ id: "a".repeat(64) });
   const answer = async (token: string, localCall?: LocalCall): Promise<string> => {
@@ -226,6 +231,15 @@ it("a run that a call in a cell began has the rights of that call only", async (
   expect(await answer(tokens[5]!, named)).toBe("as the object");
   expect(await answer(tokens[5]!)).toBe("as the object");
   expect(asked).toEqual(tokens);
+  // Runs below others have the rights of the calls on the way, however many there are, and none without a beginning.
+  const [one, two, three] = Array.from({ length: 3 }, () => `local.${crypto.randomUUID()}`);
+  above.set(one!, { ...named, run: two! });
+  above.set(two!, { ...named, run: one! });
+  expect(await answer(one!)).toBe(unknown);
+  expect(asked.length).toBeLessThan(30);
+  above.set(two!, named);
+  expect(await answer(three!, { ...named, run: one! })).toBe('no binding of the object "ROOMS"');
+  asked.splice(tokens.length);
   for (const token of ["local.", "local./../?reset=x", `local.${"a".repeat(37)}`])
     expect(await answer(token, named)).toBe(unknown);
   expect(asked).toHaveLength(tokens.length);

@@ -3,7 +3,8 @@ import { startHosting, type Hosting } from "../runtime/platform.ts";
 
 /** Calls of objects whose callers are in the same cell do not leave the process, and keep their limits. */
 let hosting: Hosting;
-beforeAll(async () => (hosting = await startHosting()));
+const requestSubrequestsMax = 1000;
+beforeAll(async () => (hosting = await startHosting({ requestSubrequestsMax })));
 afterAll(async () => hosting?.close(0));
 
 const code = (version: string): string => `import { DurableObject } from "cloudflare:workers";
@@ -33,6 +34,8 @@ export class Room extends DurableObject {
     if (what === "askCf") return this.env.ROOMS.getByName("other").fetch("http://object/cf", { headers: { "x-own": "1" } });
     if (what === "askOut") return this.env.ROOMS.getByName("other").fetch("http://object/out");
     if (what === "out") return fetch("http://outside.example/");
+    if (what === "askOutBelow") return new Response(await this.below(n, "askOut"));
+    if (what === "spread") return Response.json(await this.spread(n, Number(searchParams.get("levels"))));
     if (what === "deep") return Response.json(await this.deep(n));
     if (what === "seen") return new Response(String(this.seen ?? 0));
     if (what === "leave") return Response.json(await this.leave());
@@ -42,6 +45,20 @@ export class Room extends DurableObject {
   async deep(n) {
     try { return 1 + await this.env.ROOMS.getByName("deep" + n % 2).deep(n + 1); }
     catch (error) { return error.message.startsWith("Too many scripts") ? 0 : error.message; }
+  }
+  /** Asks an object to ask an object, and so on. */
+  async below(n, path) {
+    const next = this.env.ROOMS.getByName("below" + n);
+    return n === 0 ? (await next.fetch("http://object/" + path)).text() : next.below(n - 1, path);
+  }
+  /** The number of calls that succeed, when each object of some levels calls as many. */
+  async spread(n, levels) {
+    let made = 0;
+    for (let i = 0; i < n; i++) {
+      try { made += 1 + (levels > 1 ? await this.env.ROOMS.getByName("level" + levels).spread(n, levels - 1) : 0 * await this.env.ROOMS.getByName("last").spread(0, 1)); }
+      catch (error) { if (!error.message.includes("oo many subrequests")) throw error; }
+    }
+    return made;
   }
   async leave() {
     const gone = this.env.GONE.getByName("x");
@@ -74,6 +91,19 @@ it("does not leave the process for calls of objects of the same process", async 
   expect(await ask("rooms", "/fetches?n=90")).toBe("done");
   expect(await ask("rooms", "/calls?n=90")).toBe("done");
   expect(events).toMatchObject({ requests: before.requests + 2, calls: before.calls });
+});
+
+it("does not leave the process for calls that a called object makes, either", async () => {
+  const { events } = hosting.services.objectCells;
+  expect(await ask("rooms", "/spread?n=2&levels=3")).toBe("14");
+  const before = { ...events };
+  expect(await ask("rooms", "/spread?n=2&levels=3")).toBe("14");
+  expect(events).toMatchObject({ requests: before.requests + 1, calls: before.calls });
+});
+
+it("an object below other objects of the process makes requests of its own", async () => {
+  for (const depth of [0, 1, 4])
+    expect(await ask("rooms", `/askOutBelow?n=${depth}`)).toBe(await ask("rooms", "/out"));
 });
 
 it("gives an object of the same process the visitor's data, and a run of its own for its requests", async () => {
@@ -109,6 +139,13 @@ it("counts calls of the same process among a run's subrequests", async () => {
   expect(await ask("counted", "/fetches?n=400")).toBe("threw Too many subrequests.");
   // It goes on after the refusal: at most the calls that were not counted yet succeed beyond the limit.
   expect(Number(await ask("counted", "/tries?n=1000"))).toBeLessThanOrEqual(150 + 100);
+});
+
+it("counts the calls of all objects of a request together", async () => {
+  // No run makes more than 12 calls, but all together would make 1,884.
+  const made = JSON.parse(await ask("rooms", "/spread?n=12&levels=3")) as number;
+  expect(made).toBeGreaterThan(requestSubrequestsMax / 2);
+  expect(made).toBeLessThanOrEqual(requestSubrequestsMax + 100);
 });
 
 it("ends calls that go too deep", async () => {

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createSocketServer, type Server as SocketServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { LRUCache } from "lru-cache";
+import { hopsMax } from "../../edge/http/via.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { Linger } from "../../platform/util/linger.ts";
 import { responseHead, endWith } from "../../platform/util/raw-http.ts";
@@ -225,10 +226,11 @@ export class GatewayServer {
     return hooks && this.#begunFirst(child.run, child.child, hooks);
   }
 
-  #ofToken(token: string): RunHooks | undefined | Promise<RunHooks | undefined> {
+  /** `depth` is the number of runs of the cell that this one has begun, one below the other. */
+  #ofToken(token: string, depth = 0): RunHooks | undefined | Promise<RunHooks | undefined> {
     const known = this.#find(token);
     if (known !== undefined) return known;
-    if (this.local !== undefined && isLocalRun(token)) return this.#begunLocally(token, this.local);
+    if (this.local !== undefined && isLocalRun(token)) return this.#begunLocally(token, this.local, depth);
     return this.standing === undefined ? undefined : this.#stand(token, this.standing);
   }
 
@@ -236,11 +238,14 @@ export class GatewayServer {
   async #begunLocally(
     token: string,
     local: NonNullable<GatewayServer["local"]>,
+    depth: number,
   ): Promise<RunHooks | undefined> {
-    const call = await local(token);
-    if (call === undefined) return undefined;
+    const call = depth > hopsMax ? undefined : await local(token);
+    if (call === undefined || call.run === token) return undefined;
     const reference = readReference(encodeURIComponent(call.reference));
-    const hooks = await (await this.#find(call.run)?.object?.(call.binding, reference))?.hooks();
+    // The run that called may be one that the cell has begun, too, and that has sent nothing yet.
+    const caller = isLocalRun(call.run) ? await this.#ofToken(call.run, depth + 1) : this.#find(call.run);
+    const hooks = await (await caller?.object?.(call.binding, reference))?.hooks();
     return hooks && this.#begunFirst(call.run, token, hooks);
   }
 

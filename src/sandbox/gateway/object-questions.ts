@@ -95,7 +95,8 @@ export class ObjectQuestions {
     const all = readCount(asked.get("all"));
     this.localCalls += all;
     this.onLocalCalls(all);
-    return object && ((await object.grant(this.#slot, readCount(asked.get("made")))) ?? null);
+    const made = { ofRun: readCount(asked.get("made")), ofFamily: readCount(asked.get("family")) };
+    return object && ((await object.grant(this.#slot, made)) ?? null);
   }
 }
 

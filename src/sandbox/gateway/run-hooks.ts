@@ -4,15 +4,21 @@ import type { CellScript } from "../process/script.ts";
 import type { ObjectGrant, ObjectReference, ObjectRoute } from "../protocol.ts";
 import type { Child } from "./cell-messages.ts";
 
+/** Calls in a cell: of a run since it asked last, and of all runs that one run of the gateway has led to. */
+export interface UncountedCalls {
+  ofRun: number;
+  ofFamily: number;
+}
+
 /** An object that a run calls. All methods reject with an error for the script. */
 export interface RunObject {
   /** Prepares a method call. `slot` is the calling cell's, if it is a cell of objects; live logs show `method`. */
   route(slot: number | undefined, method: string): Promise<ObjectRoute>;
   /**
-   * Lets the script call the object in its cell without asking for each call; undefined if it may not. `made` is the
-   * number of such calls of the run since it asked last.
+   * Lets the script call the object in its cell without asking for each call; undefined if it may not. `made` counts
+   * such calls that the gateway has not counted yet.
    */
-  grant(slot: number | undefined, made: number): Promise<ObjectGrant | undefined>;
+  grant(slot: number | undefined, made: UncountedCalls): Promise<ObjectGrant | undefined>;
   /** The hooks of the run that such a call has begun, at its first request. */
   hooks(): Promise<RunHooks>;
 }

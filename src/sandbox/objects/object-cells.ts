@@ -7,7 +7,7 @@ import { bodyAgain } from "../gateway/exchange.ts";
 import type { RunHooks } from "../gateway/run-hooks.ts";
 import { causeOf } from "../process/exit-cause.ts";
 import { scriptHost, type ObjectHost } from "../process/object-config.ts";
-import type { ObjectAddress, ObjectEvent, ObjectGrant, ObjectRoute } from "../protocol.ts";
+import type { ObjectAddress, ObjectEvent, ObjectPlace, ObjectRoute } from "../protocol.ts";
 import { answerActing } from "./acting-messages.ts";
 import { messages, NamespaceQuarantine, objectFault, overloadedCells, runFailure } from "./faults.ts";
 import { afterEnd, gateOf, notedAnswer } from "./cell-log.ts";
@@ -152,7 +152,7 @@ export class ObjectCells {
    * Returns the object if it is in the cell of `slot`: calls from there need not pass the gateway. With a log all calls
    * pass the gateway, because the log notes each answer.
    */
-  async grant({ object, script }: ObjectTarget, slot: number | undefined): Promise<ObjectGrant | undefined> {
+  async grant({ object, script }: ObjectTarget, slot: number | undefined): Promise<ObjectPlace | undefined> {
     const open = await this.#cells.get(object.namespace);
     const isElsewhere = open === undefined || open.slot !== slot || open.cell.isDead;
     if (isElsewhere || this.#options.log !== undefined) return undefined;

@@ -8,14 +8,23 @@ import { cellHeaders, type LocalCall, type ObjectEvent, type ObjectGrant } from 
 import { childHeaders } from "./dispatch.ts";
 import { isLoaded, type SystemEnv } from "./loader.ts";
 
+/** The calls of a run that the gateway has begun, and of all runs that they have begun here. */
+interface Family {
+  /** Number of calls after which one of the runs asks the gateway, which counts the calls. */
+  lot: number;
+  /** Calls since one of the runs last asked. */
+  made: number;
+}
 /** A run that may call objects of this cell. */
 interface Caller {
   script: string;
   generation: string;
-  /** Number of calls after which the run asks the gateway again. The gateway counts the calls. */
+  /** As in Family, for the run alone. */
   lot: number;
-  /** Calls since the run last asked. */
   made: number;
+  family: Family;
+  /** Number of further calls, one below the other, that may begin below the run. */
+  depthLeft: number;
   /** JSON that the called objects see as `request.cf`. */
   visitor: string | undefined;
 }
@@ -53,8 +62,16 @@ const lateRuns = new Newest<LocalCall>(50_000);
 
 /** `calls` is RunMetadata.calls. */
 export function beginCaller(run: string, script: string, calls: string, visitor: string | undefined): void {
-  const [generation = "", lot] = calls.split(" ");
-  callers.set(run, { script, generation, lot: Number(lot), made: 0, visitor });
+  const [generation = "", lotText, depth] = calls.split(" ");
+  const [lot, depthLeft] = [Number(lotText), Number(depth)];
+  callers.set(run, { script, generation, lot, made: 0, family: { lot, made: 0 }, depthLeft, visitor });
+}
+
+/** Lets a run that a call has begun here call objects, too, unless it is too deep: then the gateway refuses. */
+function beginBelow(run: string, parent: Caller, { script, lot }: ObjectGrant): void {
+  const { generation, family, visitor } = parent;
+  const depthLeft = parent.depthLeft - 1;
+  if (depthLeft > 0) callers.set(run, { script, generation, lot, made: 0, family, depthLeft, visitor });
 }
 
 export const endCaller = (run: string): boolean => callers.delete(run);
@@ -81,15 +98,18 @@ export async function grantOf(call: LocalCall, env: SystemEnv): Promise<ObjectGr
   const isCurrent =
     known !== undefined && known.generation === generation && Date.now() - known.askedAt < grantMs;
   if (isCurrent && known.grant === undefined) return undefined;
-  if (isCurrent && isLoaded(known.grant!.script) && caller.made < caller.lot) {
+  const { family } = caller;
+  const hasRoom = caller.made < caller.lot && family.made < family.lot;
+  if (isCurrent && hasRoom && isLoaded(known.grant!.script)) {
     caller.made++;
+    family.made++;
     return known.grant;
   }
-  const { made } = caller;
-  caller.made = 0;
+  const made = { ofRun: caller.made, ofFamily: family.made };
+  caller.made = family.made = 0;
   const [before, askedAt] = [resets, Date.now()];
   const grant = await ask(call, made, env).catch((error: unknown) => {
-    caller.lot = 0; // the run may have used up its calls, so each further call asks the gateway
+    caller.lot = family.lot = 0; // the calls may be used up, so each further call asks the gateway
     throw error;
   });
   if (resets !== before) return undefined;
@@ -100,12 +120,13 @@ export async function grantOf(call: LocalCall, env: SystemEnv): Promise<ObjectGr
 
 async function ask(
   { run, binding, reference }: LocalCall,
-  made: number,
+  { ofRun, ofFamily }: { ofRun: number; ofFamily: number },
   env: SystemEnv,
 ): Promise<ObjectGrant | undefined> {
   const all = unreported;
   unreported = 0;
-  const response = await env.GATEWAY.fetch(`http://gateway/object-grant?made=${made}&all=${all}`, {
+  const counts = `made=${ofRun}&family=${ofFamily}&all=${all}`;
+  const response = await env.GATEWAY.fetch(`http://gateway/object-grant?${counts}`, {
     headers: {
       [cellHeaders.control]: env.SECRET,
       [cellHeaders.run]: run,
@@ -125,12 +146,16 @@ export async function runLocally<T>(
   use: (token: string, visitor: string | undefined) => Promise<T>,
 ): Promise<T> {
   const token = `local.${crypto.randomUUID()}`;
-  runs.set(token, { call, event: { ...grant, run: token } });
+  const { script, object } = grant;
+  runs.set(token, { call, event: { script, object, run: token } });
   unreported++;
+  const caller = callers.get(call.run);
+  if (caller !== undefined) beginBelow(token, caller, grant);
   try {
-    return await use(token, callers.get(call.run)?.visitor);
+    return await use(token, caller?.visitor);
   } finally {
     runs.delete(token);
+    callers.delete(token);
     lateRuns.add(token, call);
   }
 }

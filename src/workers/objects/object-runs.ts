@@ -10,7 +10,7 @@ import type { CellScript } from "../../sandbox/process/script.ts";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import type { NearCell } from "../../sandbox/near-cell.ts";
 import type { ObjectGrant, ObjectRoute } from "../../sandbox/protocol.ts";
-import { localCallsOf } from "./local-calls.ts";
+import { localCallsOf, lotOf } from "./local-calls.ts";
 import { bodyOf, nestedRequest } from "../runtime/cell-requests.ts";
 import { refusals } from "../runtime/errors.ts";
 import type { ObjectBinding, ObjectCall, ObjectGate } from "../runtime/object-gate.ts";
@@ -136,7 +136,8 @@ export class ObjectRuns implements ObjectGate {
     const { target, context } = await this.#resolve(call);
     // A live log and a trace show each call.
     if (this.#services.isWatched(context.caller) || context.span?.isSampled === true) return undefined;
-    return this.#services.cells.grant(target, slot);
+    const granted = await this.#services.cells.grant(target, slot);
+    return granted && { ...granted, lot: lotOf(context.limits) };
   }
 
   near(context: RunContext): NearCell | undefined {

@@ -128,9 +128,10 @@ export class Run implements RunHooks {
     };
   }
 
-  #count(calls = 1): void {
+  /** Counts calls of this run, and those of all runs that are counted with them. */
+  #count(calls = 1, all = calls): void {
     const tree = treeOf(this.#context.root);
-    tree.subrequests += calls;
+    tree.subrequests += all;
     if ((this.#subrequests += calls) > this.#context.limits.subRequests) throw refusals.subrequests();
     if (tree.subrequests > this.#runtime.treeSubRequests) throw refusals.tree();
   }
@@ -273,7 +274,7 @@ export class Run implements RunHooks {
         }),
       grant: async (slot, made) =>
         refusing(async (call) => {
-          this.#count(made);
+          this.#count(made.ofRun, made.ofFamily);
           const grant = await objects.grant(call, slot);
           if (grant !== undefined) this.#count();
           return grant;
