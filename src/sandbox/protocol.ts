@@ -86,6 +86,8 @@ export interface RunMetadata {
   object?: ObjectAddress;
   /** Tokens of runs whose visitors have left, for the script's isolate. */
   left?: readonly string[];
+  /** The isolate must drop its stubs of hosts of objects. */
+  dropsHosts?: true;
   /** The request is the object's alarm. */
   alarm?: AlarmCall;
 }

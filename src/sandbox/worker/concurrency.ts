@@ -63,8 +63,12 @@ async function among<T>(limiters: Limiters, run: string, send: () => Promise<T>)
   }
 }
 
-/** Counts a method call until its result has settled. Rejects if there are too many already. */
-export function countCall(run: string, call: () => unknown): unknown {
+/** Counts a method call until its result has settled. Rejects if there are too many already. `failed` gets an error. */
+export function countCall(
+  run: string,
+  call: () => unknown,
+  failed: (error: unknown) => void = () => {},
+): unknown {
   const limiter = limiterOf(calls, run);
   if (!hasRoom(calls, limiter))
     return NativePromise.reject(
@@ -77,7 +81,11 @@ export function countCall(run: string, call: () => unknown): unknown {
   const result = call();
   begin(calls, limiter);
   const left = (): void => leave(calls, run, limiter);
-  (result as Promise<unknown>).then(left, left).catch(() => {});
+  const leftFailed = (error: unknown): void => {
+    left();
+    failed(error);
+  };
+  (result as Promise<unknown>).then(left, leftFailed).catch(() => {});
   return result;
 }
 

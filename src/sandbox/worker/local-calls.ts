@@ -47,13 +47,8 @@ let resets = 0;
 /** Calls in this cell that were not reported to the gateway yet. */
 let unreported = 0;
 
-/** A run that a call in this cell has begun. */
-interface LocalRun {
-  call: LocalCall;
-  event: ObjectEvent;
-}
-/** By token. The gateway asks for the call when a run makes its first request. */
-const runs = new Map<string, LocalRun>();
+/** The calls in this cell that have begun runs, by the runs' tokens. The gateway asks when a run makes its first request. */
+const runs = new Map<string, LocalCall>();
 /**
  * Runs that have ended: work that they left running may make requests. An object may be called many thousand times a
  * second. This number of runs takes about 20 MB.
@@ -77,10 +72,7 @@ function beginBelow(run: string, parent: Caller, { script, lot }: ObjectGrant): 
 export const endCaller = (run: string): boolean => callers.delete(run);
 
 /** The call that began a run; undefined for a run that the gateway has begun. */
-export const localCallOf = (run: string): LocalCall | undefined => runs.get(run)?.call ?? lateRuns.get(run);
-
-/** The event of a run in progress. Hosts of objects are in this isolate, so it need not be sent to them. */
-export const localEventOf = (run: string): ObjectEvent | undefined => runs.get(run)?.event;
+export const localCallOf = (run: string): LocalCall | undefined => runs.get(run) ?? lateRuns.get(run);
 
 /** Forgets that objects of a namespace may be called. */
 export function forgetGrants(namespace: string): void {
@@ -88,22 +80,34 @@ export function forgetGrants(namespace: string): void {
   for (const [key, { grant }] of grants) if (grant?.object.namespace === namespace) grants.delete(key);
 }
 
+/** The object of a call, if the run may call it now without asking. Counts nothing. */
+export function currentGrant({ run, binding, reference }: LocalCall): ObjectGrant | undefined {
+  const caller = callers.get(run);
+  const known = grants.get(`${caller?.script} ${binding} ${reference}`);
+  return caller !== undefined && isCurrent(known, caller) ? known.grant : undefined;
+}
+
+/** The script of a run that may call objects. */
+export const scriptOf = (run: string): string | undefined => callers.get(run)?.script;
+
+const isCurrent = (known: CachedGrant | undefined, { generation }: Caller): known is CachedGrant =>
+  known !== undefined && known.generation === generation && Date.now() - known.askedAt < grantMs;
+
 /** The object of a call, if it may be called here. Rejects with the gateway's refusal of a further call. */
 export async function grantOf(call: LocalCall, env: SystemEnv): Promise<ObjectGrant | undefined> {
   const caller = callers.get(call.run);
   if (caller === undefined) return undefined;
   const key = `${caller.script} ${call.binding} ${call.reference}`;
   const known = grants.get(key);
-  const { generation } = caller;
-  const isCurrent =
-    known !== undefined && known.generation === generation && Date.now() - known.askedAt < grantMs;
-  if (isCurrent && known.grant === undefined) return undefined;
-  const { family } = caller;
-  const hasRoom = caller.made < caller.lot && family.made < family.lot;
-  if (isCurrent && hasRoom && isLoaded(known.grant!.script)) {
-    caller.made++;
-    family.made++;
-    return known.grant;
+  const { generation, family } = caller;
+  if (isCurrent(known, caller)) {
+    const { grant } = known;
+    if (grant === undefined) return undefined;
+    if (caller.made < caller.lot && family.made < family.lot && isLoaded(grant.script)) {
+      caller.made++;
+      family.made++;
+      return grant;
+    }
   }
   const made = { ofRun: caller.made, ofFamily: family.made };
   caller.made = family.made = 0;
@@ -143,16 +147,17 @@ async function ask(
 export async function runLocally<T>(
   call: LocalCall,
   grant: ObjectGrant,
-  use: (token: string, visitor: string | undefined) => Promise<T>,
+  use: (event: ObjectEvent) => Promise<T>,
 ): Promise<T> {
   const token = `local.${crypto.randomUUID()}`;
   const { script, object } = grant;
-  runs.set(token, { call, event: { script, object, run: token } });
+  runs.set(token, call);
   unreported++;
   const caller = callers.get(call.run);
   if (caller !== undefined) beginBelow(token, caller, grant);
   try {
-    return await use(token, caller?.visitor);
+    const visitor = caller?.visitor;
+    return await use({ script, object, run: token, ...(visitor !== undefined && { visitor }) });
   } finally {
     runs.delete(token);
     callers.delete(token);

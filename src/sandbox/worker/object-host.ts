@@ -5,13 +5,21 @@
 import { DurableObject } from "cloudflare:workers";
 import { collectEnded } from "./collect-early.ts";
 import { acquire, isolateOf, load, release, type SystemEnv } from "./loader.ts";
-import { localEventOf } from "./local-calls.ts";
-import { cellHeaders } from "../protocol.ts";
-import type { AlarmCall, AlarmOutcome, ObjectAddress, ObjectEvent, RunMetadata } from "../protocol.ts";
+import { takeEvent } from "./object-events.ts";
+import { answerCall, answerFetch, type Given, type ReachedHost } from "./objects.ts";
+import {
+  cellHeaders,
+  type AlarmCall,
+  type AlarmOutcome,
+  type ObjectAddress,
+  type ObjectEvent,
+  type ObjectFetchMetadata,
+  type RunMetadata,
+} from "../protocol.ts";
 
 /** The customer's instance, with the methods that its wrapper adds (workers/objects/worker/object.ts). */
 interface Instance {
-  fetch(request: Request): Promise<Response>;
+  fetch(request: Request, init?: RequestInit): Promise<Response>;
   selvedgeCall(
     run: string,
     path: readonly string[],
@@ -53,34 +61,60 @@ export class Host extends DurableObject<SystemEnv> {
   /** When a newer version was first asked for. */
   #waitsSince = 0;
 
+  readonly #id = this.ctx.id.toString();
+  readonly #reached: ReachedHost = {
+    id: this.#id,
+    fetch: async (event, request, init) =>
+      this.#within(event, async (instance) => instance.fetch(request, init)),
+    call: async (event, path, args) => this.#call(event, path, args),
+  };
+
+  /** An event of the system worker, or a fetch of a script that keeps the host's stub. */
   override async fetch(request: Request): Promise<Response> {
-    const { selvedgeRun: run, script = "", object } = request.cf as unknown as RunMetadata;
-    const event = localEventOf(run) ?? { run, script, object: object! };
+    const given = request.cf as unknown as Partial<RunMetadata & ObjectFetchMetadata> | undefined;
+    if (given?.binding !== undefined) return answerFetch(request, this.env, this.#reached);
+    const event = takeEvent(given?.selvedgeRun, this.#id);
     return this.#within(event, async (instance) => instance.fetch(request));
   }
 
-  async call(given: ObjectEvent | string, path: readonly string[], args: unknown[] | null): Promise<unknown> {
-    const event = typeof given === "string" ? localEventOf(given)! : given;
-    return this.#within(event, async (instance) =>
-      instance.selvedgeCall(event.run, path, args, event.isTraced),
-    );
+  /** A method call of a script that keeps the host's stub. */
+  async selvedgeCall(given: Given): Promise<unknown> {
+    return answerCall(given, this.env, this.#reached);
   }
 
-  async fire(event: ObjectEvent, alarm: AlarmCall): Promise<AlarmOutcome> {
+  async call(run: string, path: readonly string[], args: unknown[] | null): Promise<unknown> {
+    return this.#call(takeEvent(run, this.#id), path, args);
+  }
+
+  async fire(run: string, alarm: AlarmCall): Promise<AlarmOutcome> {
+    const event = takeEvent(run, this.#id);
     return this.#within(event, async (instance) => instance.selvedgeAlarm(event.run, alarm));
   }
 
   /** Ends the instance and the host, without waiting for requests in progress. */
-  reset(reason = "Durable Object has been deleted."): void {
+  reset(secret: string, reason = "Durable Object has been deleted."): void {
+    this.#checkOrder(secret);
     this.#end(new Error(reason));
     this.ctx.abort(reason);
   }
 
   /** Ends the instance, and deletes its database and those of its facets. */
-  async remove(): Promise<void> {
+  async remove(secret: string): Promise<void> {
+    this.#checkOrder(secret);
     this.#end(new Error("Durable Object has been deleted."));
     this.ctx.facets.delete(facetName);
     await this.ctx.storage.sync();
+  }
+
+  /** Throws unless an order comes from the system worker. */
+  #checkOrder(secret: unknown): void {
+    if (secret !== this.env.SECRET) throw new TypeError("The platform has not sent this order.");
+  }
+
+  async #call(event: ObjectEvent, path: readonly string[], args: unknown[] | null): Promise<unknown> {
+    return this.#within(event, async (instance) =>
+      instance.selvedgeCall(event.run, path, args, event.isTraced),
+    );
   }
 
   async #within<T>(event: ObjectEvent, use: (instance: Instance) => Promise<T>): Promise<T> {

@@ -3,7 +3,17 @@ import { waitUntil, WorkerEntrypoint } from "cloudflare:workers";
 import { untilEnd } from "./calls.ts";
 import { childHeaders } from "./dispatch.ts";
 import type { SystemEnv } from "./loader.ts";
-import { beginCaller, endCaller, forgetGrants, grantOf, refusal, runLocally } from "./local-calls.ts";
+import { hostOf, keptHost, type HostStub } from "./hosts.ts";
+import {
+  beginCaller,
+  currentGrant,
+  endCaller,
+  grantOf,
+  refusal,
+  runLocally,
+  scriptOf,
+} from "./local-calls.ts";
+import { sendEvent } from "./object-events.ts";
 import { checkedPath } from "./path.ts";
 import {
   cellHeaders,
@@ -19,59 +29,26 @@ import {
   type ObjectFetchMetadata,
   type ObjectGrant,
   type ObjectRoute,
-  type RunMetadata,
 } from "../protocol.ts";
 
-/**
- * The host of an object (object-host.ts). `event` is the token of a run that a call in this cell has begun, or an event;
- * `args` is null to read a property instead of calling it.
- */
-interface HostStub {
-  fetch(request: Request, init?: RequestInit): Promise<Response>;
-  call(event: ObjectEvent | string, path: readonly string[], args: unknown[] | null): Promise<unknown>;
-  fire(event: ObjectEvent, alarm: AlarmCall): Promise<AlarmOutcome>;
-  reset(reason?: string): Promise<void>;
-  remove(): Promise<void>;
-}
-interface HostNamespace {
-  idFromString(id: string): object;
-  get(id: object): HostStub;
-}
 interface RpcStub {
   call(token: string, path: readonly string[], args: unknown[] | null): Promise<unknown>;
 }
 
-/** Names of the system worker's bindings to a namespace of this cell, and to the cell of objects in a slot. */
-export const namespaceBinding = (namespace: string): string => `O${namespace}`;
+/** Name of the system worker's binding to the cell of objects in a slot. */
 export const rpcBinding = (slot: number): string => `RPC${slot}`;
-
-/** Objects that were called since the cell started, by namespace: those that a reset must reach. */
-const called = new Map<string, Set<string>>();
-
-function hostOf({ namespace, id }: Pick<ObjectAddress, "namespace" | "id">, env: SystemEnv): HostStub {
-  const hosts = (env as unknown as Record<string, HostNamespace | undefined>)[namespaceBinding(namespace)];
-  if (hosts === undefined) throw new Error("The Durable Object is not in this cell.");
-  let ids = called.get(namespace);
-  if (ids === undefined) called.set(namespace, (ids = new Set()));
-  ids.add(id);
-  return hosts.get(hosts.idFromString(id));
-}
 
 /** Requests and calls in progress, by object. */
 const queued = new Map<string, number>();
 
 /** Uses an object, unless too many requests wait for it. The gateway does not see calls within this cell. */
-async function queue<T>(
-  address: Pick<ObjectAddress, "namespace" | "id">,
-  env: SystemEnv,
-  use: (host: HostStub) => Promise<T>,
-): Promise<T> {
-  const key = `${address.namespace} ${address.id}`;
+async function queue<T>({ namespace, id }: ObjectAddress, use: () => Promise<T>): Promise<T> {
+  const key = `${namespace} ${id}`;
   const before = queued.get(key) ?? 0;
   if (before >= objectQueuedMax) throw Object.assign(new Error(tooManyQueuedText), { overloaded: true });
   queued.set(key, before + 1);
   try {
-    return await use(hostOf(address, env));
+    return await use();
   } finally {
     const now = queued.get(key)! - 1;
     if (now === 0) queued.delete(key);
@@ -80,54 +57,15 @@ async function queue<T>(
 }
 
 /** Hands a request to its object; the metadata goes along as `request.cf`. */
-export const fetchObject = async (
-  request: Request,
-  address: ObjectAddress,
-  env: SystemEnv,
-): Promise<Response> => queue(address, env, async (host) => host.fetch(request));
+export const fetchObject = async (request: Request, event: ObjectEvent, env: SystemEnv): Promise<Response> =>
+  queue(event.object, async () => sendEvent(event, async () => hostOf(event.object, env).fetch(request)));
 
 /** Runs the alarm of an object, and answers with its outcome. */
-export const fireAlarm = async (event: ObjectEvent, alarm: AlarmCall, env: SystemEnv): Promise<Response> =>
-  Response.json(await queue(event.object, env, async (host) => host.fire(event, alarm)));
-
-/** Ends the instances of a deleted namespace, so that none of them writes any more. */
-export async function resetObjects(namespace: string, env: SystemEnv): Promise<void> {
-  forgetGrants(namespace);
-  const ids = [...(called.get(namespace) ?? [])];
-  called.delete(namespace);
-  await Promise.all(
-    ids.map(
-      async (id) =>
-        hostOf({ namespace, id }, env)
-          .reset()
-          .catch(() => {}), // the host ends itself
-    ),
-  );
-  called.delete(namespace);
-}
-
-/** Ends an instance, whose data is being replaced, or is too large. */
-export async function endObject(
-  address: Pick<ObjectAddress, "namespace" | "id">,
-  reason: string,
-  env: SystemEnv,
-): Promise<void> {
-  forgetGrants(address.namespace);
-  await hostOf(address, env)
-    .reset(reason)
-    .catch(() => {}); // the host ends itself
-}
-
-/** Ends an instance, and deletes its data. */
-export async function removeObject(
-  address: Pick<ObjectAddress, "namespace" | "id">,
-  env: SystemEnv,
-): Promise<void> {
-  await hostOf(address, env).remove();
-  await hostOf(address, env)
-    .reset()
-    .catch(() => {}); // the host ends itself
-}
+export const fireAlarm = async (event: ObjectEvent, alarm: AlarmCall, env: SystemEnv): Promise<Response> => {
+  const host = hostOf(event.object, env);
+  const fire = async (): Promise<AlarmOutcome> => sendEvent(event, async (run) => host.fire(run, alarm));
+  return Response.json(await queue(event.object, fire));
+};
 
 /** Calls a method of an object in this cell, and notifies the gateway when the call has ended. */
 async function callHost(
@@ -138,24 +76,19 @@ async function callHost(
 ): Promise<unknown> {
   if (calls !== undefined) beginCaller(event.run, event.script, calls, visitor);
   try {
-    return await queue(event.object, env, async (host) => host.call(event, path, args));
+    return await queue(event.object, async () => sendCall(event, path, args, env));
   } finally {
     if (calls !== undefined) endCaller(event.run);
     waitUntil(postToGateway("object-end", event.run, env));
   }
 }
 
-/** Calls a method of an object that the gateway has granted. */
-const callLocally = async (
-  grant: ObjectGrant,
-  call: LocalCall,
-  names: readonly string[],
+const sendCall = async (
+  event: ObjectEvent,
+  path: readonly string[],
   args: unknown[] | null,
   env: SystemEnv,
-): Promise<unknown> =>
-  runLocally(call, grant, async (run) =>
-    queue(grant.object, env, async (host) => host.call(run, names, args)),
-  );
+): Promise<unknown> => sendEvent(event, async (run) => hostOf(event.object, env).call(run, path, args));
 
 async function postToGateway(what: string, run: string, env: SystemEnv): Promise<Response> {
   return env.GATEWAY.fetch(`http://gateway/${what}`, {
@@ -192,7 +125,7 @@ function forGateway(request: Request, { run, binding, reference }: LocalCall, en
 }
 
 /** A method call of a wrapper. `reference` is JSON of ObjectReference. */
-type Given = [
+export type Given = [
   run: string,
   binding: string,
   reference: string,
@@ -200,33 +133,81 @@ type Given = [
   args: unknown[] | null,
 ];
 
+/** The host whose own stub has received a call. Other calls find their host by the grant. */
+export interface ReachedHost {
+  id: string;
+  fetch(event: ObjectEvent, request: Request, init: RequestInit): Promise<Response>;
+  call(event: ObjectEvent, path: readonly string[], args: unknown[] | null): Promise<unknown>;
+}
+
+/** Throws if a script uses the stub of one host for a call of another object. */
+function checkReached({ object }: ObjectGrant, reached: ReachedHost | undefined): void {
+  if (reached !== undefined && object.id !== reached.id)
+    throw new TypeError("The call is for another Durable Object.");
+}
+
+/** Answers a fetch of an object. The caller's wrapper reads the gateway's refusals in the answer. */
+export async function answerFetch(
+  request: Request,
+  env: SystemEnv,
+  reached?: ReachedHost,
+): Promise<Response> {
+  const call = readCall(request.cf as unknown as Partial<ObjectFetchMetadata> | undefined);
+  const grant = await grantOf(call, env);
+  if (grant === undefined) return env.GATEWAY.fetch(forGateway(request, call, env));
+  checkReached(grant, reached);
+  const answer = runLocally(call, grant, async (event) => {
+    const { run: selvedgeRun, visitor, object } = event;
+    const init = withMetadata(visitor === undefined ? { selvedgeRun } : { selvedgeRun, visitor });
+    return queue(object, async () =>
+      reached === undefined
+        ? sendEvent(event, async () => hostOf(object, env).fetch(request, init))
+        : reached.fetch(event, request, init),
+    );
+  });
+  return untilEnd(answer);
+}
+
+/** Answers a method call of an object. */
+export const answerCall = async (given: Given, env: SystemEnv, reached?: ReachedHost): Promise<unknown> =>
+  untilEnd(callObject(given, env, reached));
+
+async function callObject(
+  [run, binding, reference, path, args]: Given,
+  env: SystemEnv,
+  reached?: ReachedHost,
+): Promise<unknown> {
+  const names = checkedPath(path);
+  const call = readCall({ selvedgeRun: run, binding, reference });
+  const grant = await grantOf(call, env);
+  if (grant === undefined) return callThroughGateway(call, names, args, env);
+  checkReached(grant, reached);
+  return runLocally(call, grant, async (event) =>
+    queue(event.object, async () =>
+      reached === undefined ? sendCall(event, names, args, env) : reached.call(event, names, args),
+    ),
+  );
+}
+
 /**
  * The target of bindings to namespaces of Durable Objects. An object, because a class would be instantiated for each
  * request; methods of an object get one argument, and then `env`.
  */
 export const Objects = {
-  /** Fetches an object. The caller's wrapper reads the gateway's refusals in the answer. */
-  async fetch(request: Request, env: SystemEnv): Promise<Response> {
-    const call = readCall(request.cf as unknown as Partial<ObjectFetchMetadata> | undefined);
-    const grant = await grantOf(call, env);
-    if (grant === undefined) return env.GATEWAY.fetch(forGateway(request, call, env));
-    const answer = runLocally(call, grant, async (selvedgeRun, visitor) => {
-      const metadata: RunMetadata = visitor === undefined ? { selvedgeRun } : { selvedgeRun, visitor };
-      return queue(grant.object, env, async (host) => host.fetch(request, withMetadata(metadata)));
-    });
-    return untilEnd(answer);
+  fetch: async (request: Request, env: SystemEnv): Promise<Response> => answerFetch(request, env),
+
+  call: async (given: Given, env: SystemEnv): Promise<unknown> => answerCall(given, env),
+
+  /**
+   * The host of an object that the run may call now; undefined if calls should come here. Its stub gives no rights: the
+   * host checks each call as this worker does.
+   */
+  host([run, binding, reference]: [string, string, string], env: SystemEnv): HostStub | undefined {
+    const call = readCall({ selvedgeRun: run, binding, reference });
+    const grant = currentGrant(call);
+    return grant && keptHost(grant.object, scriptOf(run)!, env);
   },
-
-  call: async (given: Given, env: SystemEnv): Promise<unknown> => untilEnd(callObject(given, env)),
 };
-
-async function callObject([run, binding, reference, path, args]: Given, env: SystemEnv): Promise<unknown> {
-  const names = checkedPath(path);
-  const call = readCall({ selvedgeRun: run, binding, reference });
-  const grant = await grantOf(call, env);
-  if (grant !== undefined) return callLocally(grant, call, names, args, env);
-  return callThroughGateway(call, names, args, env);
-}
 
 async function callThroughGateway(
   { run, binding, reference }: LocalCall,

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { abortIsolate, WorkerEntrypoint } from "cloudflare:workers";
 import { collectEarly } from "./collect-early.ts";
 import { amongCalls, amongRequests, endRuns } from "./concurrency.ts";
+import { dropHosts, KeptHosts } from "./kept-hosts.ts";
 import { thrownText } from "./thrown.ts";
 import {
   cellHeaders,
@@ -34,9 +35,16 @@ const requestCf = Object.getOwnPropertyDescriptor(Request.prototype, "cf")!.get!
 const responseStatus = Object.getOwnPropertyDescriptor(Response.prototype, "status")!.get!;
 const responseHeaders = Object.getOwnPropertyDescriptor(Response.prototype, "headers")!.get!;
 
-const runs = new AsyncLocalStorage<string>();
+/** The run that code belongs to. */
+interface Current {
+  token: string;
+  /** The object of the run, or made when the run calls objects. */
+  hosts: KeptHosts | undefined;
+}
+const runs = new AsyncLocalStorage<Current>();
 const runWith = runs.run.bind(runs);
-const currentRun = runs.getStore.bind(runs);
+const current = runs.getStore.bind(runs);
+const currentRun = (): string | undefined => current()?.token;
 
 let observer: ((token: string) => void) | undefined;
 
@@ -45,13 +53,19 @@ export const observeRuns = (see: (token: string) => void): void => {
   observer = see;
 };
 
-/** Runs a handler within the run of this token. */
-export function forRun<T>(token: string, handle: () => T): T {
+/** Runs a handler within the run of this token. `hosts` are those that the object of the run keeps. */
+export function forRun<T>(token: string, handle: () => T, hosts?: KeptHosts): T {
   if (observer !== undefined) observer(token);
   collectEarly();
-  return runWith(token, handle) as T;
+  return runWith({ token, hosts }, handle) as T;
 }
 export { currentRun };
+
+/** The hosts that are kept where this code runs; undefined where calls of objects leave the process. */
+export function keptHosts(): KeptHosts | undefined {
+  const at = current();
+  return at === undefined || !isNearObjects ? undefined : (at.hosts ??= new KeptHosts());
+}
 
 /** The platform metadata of a request. */
 export const metadataOf = (request: Request): RunMetadata => apply(requestCf, request, []) as RunMetadata;
@@ -178,11 +192,10 @@ export const noteNearObjects = (): void => {
 
 type Send = (request: RequestInfo | URL, init: RequestInit) => Promise<Response>;
 
-/** Fetches a Durable Object. `reference` is JSON of ObjectReference, and `send` sends to the system worker. */
+/** Fetches a Durable Object. `send` sends to the system worker, or to the object's host. */
 export async function fetchObject(
   send: Send,
-  binding: string,
-  reference: string,
+  { binding, reference }: Omit<ObjectFetchMetadata, "selvedgeRun">,
   input: RequestInfo | URL,
   init?: RequestInit,
 ): Promise<Response> {
@@ -292,11 +305,12 @@ Object.defineProperty(globalThis, "fetch", {
   enumerable: true,
 });
 
-/** For the system worker only: loads the script before its first request, notes runs that have ended, and unloads it. */
+/** For the system worker only: loads the script before its first request, carries out its orders, and unloads it. */
 export class Control extends WorkerEntrypoint {
   override fetch(request: Request): Response {
-    const { left } = (metadataOf(request) as RunMetadata | undefined) ?? {};
+    const { left, dropsHosts } = (metadataOf(request) as RunMetadata | undefined) ?? {};
     if (left !== undefined) endRuns(left);
+    if (dropsHosts === true) dropHosts();
     if (request.url.endsWith("/unload")) abortIsolate("unloaded");
     return new Response(null, { status: 204 });
   }

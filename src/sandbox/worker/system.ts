@@ -8,7 +8,8 @@ import { acquire, isLoaded, load, loadedIds, release, unloadDownTo, type SystemE
 import { cellHeaders, withMetadata, type RunMetadata } from "../protocol.ts";
 import { checkedPath, type RemoteMethod, type Remote } from "./path.ts";
 import { beginCaller, endCaller, localCallOf } from "./local-calls.ts";
-import { endObject, fetchObject, fireAlarm, removeObject, resetObjects } from "./objects.ts";
+import { endObject, removeObject, resetObjects } from "./hosts.ts";
+import { fetchObject, fireAlarm } from "./objects.ts";
 import { thrownText } from "./thrown.ts";
 import { openWorkflowStream, type InvocationPort, type WorkflowStreamHost } from "./workflow-stream.ts";
 
@@ -49,7 +50,7 @@ async function answerTo(
   try {
     if (object !== undefined && alarm !== undefined)
       return await fireAlarm({ run, script: id, object }, alarm, env);
-    if (object !== undefined) return await fetchObject(request, object, env);
+    if (object !== undefined) return await fetchObject(request, { run, script: id, object }, env);
     const response = await load(id, env).getEntrypoint(entrypoint).fetch(request);
     // An open channel keeps its script loaded until the gateway sends `unpin`.
     if (run.startsWith("channel-") && response.webSocket !== null) acquire(id, env);

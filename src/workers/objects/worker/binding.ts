@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { countCall } from "../../../sandbox/worker/concurrency.ts";
-import { currentRun, fetchObject } from "../../../sandbox/worker/run.ts";
+import { noteStub, type KeptHost } from "../../../sandbox/worker/kept-hosts.ts";
+import { currentRun, fetchObject, keptHosts } from "../../../sandbox/worker/run.ts";
 import {
   bindingObject,
   connect,
@@ -24,6 +25,8 @@ interface Objects {
   call(
     given: [run: string, binding: string, reference: string, path: readonly string[], args: unknown],
   ): Promise<unknown>;
+  /** The stub of an object's host, through which further calls may go. */
+  host(given: [run: string, binding: string, reference: string]): Promise<object | null | undefined>;
 }
 
 interface Binding {
@@ -41,15 +44,17 @@ export function objectNamespace(_call: BindingFetch, { name, namespace_id }: Bin
   const objects = (env as Record<string, unknown>)[name] as Objects;
   // Saved, because a script may replace them on the prototypes, and would get this stub and tokens as arguments.
   const { fetch } = objects;
-  const call = savedMethod(objects, "call");
+  noteStub(objects);
+  const [call, host] = [savedMethod(objects, "call"), savedMethod(objects, "host")];
   const send: Objects["fetch"] = async (request, init) => apply(fetch, objects, [request, init]);
   // Not async: calls can be made on the result before it is there.
   const callObject: Objects["call"] = (given) =>
     apply(call ?? objects.call, objects, [given]) as Promise<unknown>;
-  return membersOf({ name, send, call: callObject }, namespace_id ?? "", undefined);
+  const askHost: Objects["host"] = async (given) => apply(host ?? objects.host, objects, [given]);
+  return membersOf({ name, send, call: callObject, host: askHost }, namespace_id ?? "", undefined);
 }
 
-interface Bound extends Pick<Objects, "call"> {
+interface Bound extends Pick<Objects, "call" | "host"> {
   name: string;
   send: Objects["fetch"];
 }
@@ -95,25 +100,41 @@ function known(what: string, given: unknown, allowed: readonly string[]): string
 }
 
 /** A stub of an object: its `fetch`, and the methods and properties of its class. */
-function stubOf({ name: binding, send, call: callObject }: Bound, id: DurableObjectId): object {
+function stubOf({ name: binding, send, call: callObject, host }: Bound, id: DurableObjectId): object {
   const { name, jurisdiction } = id;
   const hex = hexOf(id);
   const reference = stringify({ __proto__: null, id: hex, name, jurisdiction });
+  const key = `${binding} ${reference}`;
+  const keptHost = (): KeptHost | undefined =>
+    keptHosts()?.of(key, async () => host([neededRun(), binding, reference]));
+  const failed = (error: unknown): void => keptHosts()?.failed(key, error);
   const call = (path: readonly string[], args: unknown): Promise<unknown> =>
-    callObject([neededRun(), binding, reference, path, args]);
+    (keptHost()?.call ?? callObject)([neededRun(), binding, reference, path, args]);
+  const watched = async <T>(result: Promise<T>): Promise<T> => {
+    try {
+      return await result;
+    } catch (error) {
+      failed(error);
+      throw error;
+    }
+  };
   const property = (path: readonly string[]): unknown =>
     remoteProperty(
-      (key) => property([...path, key]),
-      (args) => countCall(neededRun(), () => call(path, carry(args))),
-      async () => call(path, null),
+      (next) => property([...path, next]),
+      (args) => countCall(neededRun(), () => call(path, carry(args)), failed),
+      async () => watched(call(path, null)),
     );
+  const sendFetch: Objects["fetch"] = async (request, init) => {
+    const kept = keptHost();
+    return kept === undefined ? send(request, init) : watched(kept.fetch(request, init));
+  };
   const members = create(null) as Record<PropertyKey, unknown>;
   members["id"] = id;
   members["name"] = name;
   members["fetch"] = async (input: RequestInfo | URL, init?: RequestInit) =>
-    fetchObject(send, binding, reference, input, init);
+    fetchObject(sendFetch, { binding, reference }, input, init);
   members["connect"] = connect;
-  members[wildcard] = (key: string) => property([key]);
+  members[wildcard] = (member: string) => property([member]);
   return bindingObject("DurableObject", members);
 }
 

@@ -1,5 +1,6 @@
 import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { collectEnded } from "../../../sandbox/worker/collect-early.ts";
+import { KeptHosts } from "../../../sandbox/worker/kept-hosts.ts";
 import { forRun, metadataOf, noteNearObjects, reportThrown } from "../../../sandbox/worker/run.ts";
 import type { AlarmCall, AlarmOutcome } from "../../../sandbox/protocol.ts";
 import type { InstanceProps } from "../../../sandbox/worker/object-host.ts";
@@ -73,9 +74,11 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
   let runOf!: (instance: object) => string;
   let alarmOf!: (instance: object) => Alarm | undefined;
   let waitUntilOf!: (instance: object) => WaitUntil;
+  let hostsOf!: (instance: object) => KeptHosts | undefined;
   class Instance extends Begun {
     readonly #standing: string;
     readonly #waitUntil: WaitUntil;
+    readonly #hosts = new KeptHosts();
     /** Undefined in a facet. */
     readonly #alarm: Alarm | undefined;
     /** Number of the last event that no request began. A facet and its object must use different numbers. */
@@ -103,23 +106,26 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
     ): unknown {
       const call = (): unknown => reach(this, path, args);
       const traced = isTraced === true ? () => tracedInObject(this.#waitUntil, call, true) : call;
-      return afterAlarm(alarmOf(this), forRun(run, traced));
+      return afterAlarm(alarmOf(this), forRun(run, traced, this.#hosts));
     }
 
     /** Runs the alarm. For the host only. */
     selvedgeAlarm(run: string, call: AlarmCall): Promise<AlarmOutcome> {
       const handler = (info: object): unknown =>
         perhapsTraced(this.#waitUntil, "alarm", () => apply(alarm as Method, this, [info]));
-      return forRun(run, () => this.#alarm!.fire(call, isHandler(alarm) ? handler : undefined));
+      const fire = (): Promise<AlarmOutcome> =>
+        this.#alarm!.fire(call, isHandler(alarm) ? handler : undefined);
+      return forRun(run, fire, this.#hosts);
     }
 
     static {
       runOf = (instance) => (#standing in instance ? `${instance.#standing}.${++instance.#events}` : "");
       alarmOf = (instance) => (isHandler(alarm) && #alarm in instance ? instance.#alarm : undefined);
       waitUntilOf = (instance) => (#waitUntil in instance ? instance.#waitUntil : () => {});
+      hostsOf = (instance) => (#hosts in instance ? instance.#hosts : undefined);
     }
   }
-  wrapHandlers(Instance, handlers, { runOf, waitUntilOf, alarmOf });
+  wrapHandlers(Instance, handlers, { runOf, waitUntilOf, alarmOf, hostsOf });
   defineProperty(Instance, "name", { value: Base.name, configurable: true });
   defineProperty(Instance.prototype, "constructor", { value: Base, writable: true, configurable: true });
   return Instance;
@@ -152,13 +158,14 @@ interface InstanceParts {
   runOf: (instance: object) => string;
   waitUntilOf: (instance: object) => WaitUntil;
   alarmOf: (instance: object) => Alarm | undefined;
+  hostsOf: (instance: object) => KeptHosts | undefined;
 }
 
 /** Wraps only the handlers that the class has, because workerd checks which handlers exist. */
 function wrapHandlers(
   Instance: ObjectClass,
   handlers: Record<string, unknown>,
-  { runOf, waitUntilOf, alarmOf }: InstanceParts,
+  { runOf, waitUntilOf, alarmOf, hostsOf }: InstanceParts,
 ): void {
   const prototype = Instance.prototype as object;
   const { fetch } = handlers;
@@ -170,9 +177,8 @@ function wrapHandlers(
       const { selvedgeRun: run, isTraced } = metadataOf(request);
       const call = (): unknown => apply(fetch as Method, this, [request]);
       try {
-        const response = await (isTraced === true
-          ? forRun(run, () => tracedInObject(waitUntilOf(this), call, false))
-          : forRun(run, call));
+        const traced = isTraced === true ? () => tracedInObject(waitUntilOf(this), call, false) : call;
+        const response = await forRun(run, traced, hostsOf(this));
         const sending = alarmOf(this)?.sending;
         if (sending !== undefined) await sending;
         return response;
@@ -185,9 +191,9 @@ function wrapHandlers(
     const handler = handlers[name];
     if (typeof handler !== "function") continue;
     define(prototype, name, function handle(this: object, ...args: unknown[]) {
-      return forRun(runOf(this), () =>
-        perhapsTraced(waitUntilOf(this), name, () => apply(handler as Method, this, args)),
-      );
+      const call = (): unknown =>
+        perhapsTraced(waitUntilOf(this), name, () => apply(handler as Method, this, args));
+      return forRun(runOf(this), call, hostsOf(this));
     });
   }
 }
