@@ -6,24 +6,27 @@
 
 // Saved before the script's code is loaded, because a script may replace them.
 const { apply, getPrototypeOf } = Reflect;
-const { hasOwn, prototype: anyObject } = Object;
+const { getOwnPropertyDescriptor, hasOwn, prototype: anyObject } = Object;
 const { get, set, delete: remove } = Map.prototype;
 const NativeMap = Map;
-const Pair = WebSocketPair;
-const readyState = Object.getOwnPropertyDescriptor(WebSocket.prototype, "readyState")!.get!;
 
 /** The first calls of an object go through the system worker: most requests make no more. */
 const callsBefore = 3;
 const hostsMax = 100;
 const callName = "selvedgeCall";
 
-/** The class of native stubs, and its `fetch`. */
-let fetcher: object | null = null;
-let fetchOf: () => unknown;
-/** Learns the class from a binding. */
+/** Native parts, saved with the first binding to objects: snippets have no WebSockets. */
+let native:
+  | { stubs: object | null; fetch: () => unknown; Pair: typeof WebSocketPair; readyState: () => unknown }
+  | undefined;
+/** Learns the class of native stubs from a binding, before the script's code runs. */
 export function noteStub(stub: { fetch: unknown }): void {
-  fetcher = getPrototypeOf(stub);
-  fetchOf = stub.fetch as () => unknown;
+  native ??= {
+    stubs: getPrototypeOf(stub),
+    fetch: stub.fetch as () => unknown,
+    Pair: WebSocketPair,
+    readyState: getOwnPropertyDescriptor(WebSocket.prototype, "readyState")!.get!,
+  };
 }
 
 /** The ways to a host that is kept. */
@@ -75,7 +78,7 @@ export class KeptHosts {
 
   async #keep(entry: Entry, ask: Ask): Promise<void> {
     const stub = await ask();
-    if (this.#probe === undefined) this.#probe = new Pair()[0];
+    if (this.#probe === undefined) this.#probe = new native!.Pair()[0];
     else if (!this.#isHere()) return;
     if (stub !== null && stub !== undefined) entry.host = waysTo(stub);
   }
@@ -86,7 +89,7 @@ export class KeptHosts {
    */
   #isHere(): boolean {
     try {
-      apply(readyState, this.#probe, []);
+      apply(native!.readyState, this.#probe, []);
       return true;
     } catch {
       return false;
@@ -96,17 +99,18 @@ export class KeptHosts {
 
 /** Undefined if the script has put something where the native method is found: it would get the tokens of runs. */
 function waysTo(stub: object): KeptHost | undefined {
+  const { stubs, fetch } = native!;
   const isNative =
-    fetcher !== null &&
-    getPrototypeOf(stub) === fetcher &&
-    getPrototypeOf(fetcher) === anyObject &&
+    stubs !== null &&
+    getPrototypeOf(stub) === stubs &&
+    getPrototypeOf(stubs) === anyObject &&
     !hasOwn(stub, callName) &&
-    !hasOwn(fetcher, callName) &&
+    !hasOwn(stubs, callName) &&
     !hasOwn(anyObject, callName);
   if (!isNative) return undefined;
   const call = (stub as Record<string, unknown>)[callName] as () => unknown;
   return {
-    fetch: async (request, init) => apply(fetchOf, stub, [request, init]) as Promise<Response>,
+    fetch: async (request, init) => apply(fetch, stub, [request, init]) as Promise<Response>,
     // Not async: calls can be made on the result before it is there.
     call: (given) => apply(call, undefined, [given]) as Promise<unknown>,
   };
