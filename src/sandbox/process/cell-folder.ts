@@ -20,7 +20,6 @@ const systemParts = [
   "sandbox/dispatches/worker/counts.js",
   "sandbox/worker/hosts.js",
   "sandbox/worker/local-calls.js",
-  "sandbox/worker/object-events.js",
   "sandbox/worker/loader.js",
   "sandbox/worker/objects.js",
   "sandbox/worker/path.js",

@@ -1,11 +1,21 @@
-/* The hosts of objects in this cell (object-host.ts), and the orders that end them. */
+/*
+ * The hosts of objects in this cell (object-host.ts), their events, and the orders that end them. Hosts are in this
+ * isolate, so a host gets only the token of an event. Scripts of the process have its stub, too: they may send it any
+ * other text.
+ */
 import { isolateOf, load, type SystemEnv } from "./loader.ts";
 import { forgetGrants } from "./local-calls.ts";
-import { withMetadata, type AlarmCall, type AlarmOutcome, type ObjectAddress } from "../protocol.ts";
+import {
+  withMetadata,
+  type AlarmCall,
+  type AlarmOutcome,
+  type ObjectAddress,
+  type ObjectEvent,
+} from "../protocol.ts";
 
 /**
- * The host of an object. `run` is the token of an event (object-events.ts), `secret` the cell's; `args` is null to read a
- * property instead of calling it.
+ * The host of an object. `run` is the token of an event, `secret` the cell's; `args` is null to read a property instead
+ * of calling it.
  */
 export interface HostStub {
   fetch(request: Request, init?: RequestInit): Promise<Response>;
@@ -33,6 +43,29 @@ export function hostOf({ namespace, id }: HostAddress, env: SystemEnv): HostStub
   if (ids === undefined) called.set(namespace, (ids = new Set()));
   ids.add(id);
   return hosts.get(hosts.idFromString(id));
+}
+
+/** Events on their way to hosts, by token. */
+const expected = new Map<string, ObjectEvent>();
+
+/** Sends an event to a host. Its token serves once. */
+export async function sendEvent<T>(event: ObjectEvent, send: (run: string) => Promise<T>): Promise<T> {
+  const { run } = event;
+  expected.set(run, event);
+  try {
+    return await send(run);
+  } finally {
+    if (expected.get(run) === event) expected.delete(run);
+  }
+}
+
+/** The event of a token for the object with this id. Throws if the system worker did not send it. */
+export function takeEvent(run: unknown, id: string): ObjectEvent {
+  const event = typeof run === "string" ? expected.get(run) : undefined;
+  if (event === undefined || event.object.id !== id)
+    throw new TypeError("The platform has not sent this event.");
+  expected.delete(event.run);
+  return event;
 }
 
 /** Scripts that keep stubs of hosts, with the names of their isolates. */

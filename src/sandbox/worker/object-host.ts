@@ -5,7 +5,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { collectEnded } from "./collect-early.ts";
 import { acquire, isolateOf, load, release, type SystemEnv } from "./loader.ts";
-import { takeEvent } from "./object-events.ts";
+import { takeEvent } from "./hosts.ts";
 import { answerCall, answerFetch, type Given, type ReachedHost } from "./objects.ts";
 import {
   cellHeaders,

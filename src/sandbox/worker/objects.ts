@@ -3,7 +3,7 @@ import { waitUntil, WorkerEntrypoint } from "cloudflare:workers";
 import { untilEnd } from "./calls.ts";
 import { childHeaders } from "./dispatch.ts";
 import type { SystemEnv } from "./loader.ts";
-import { hostOf, keptHost, type HostStub } from "./hosts.ts";
+import { hostOf, keptHost, sendEvent, type HostStub } from "./hosts.ts";
 import {
   beginCaller,
   currentGrant,
@@ -13,7 +13,6 @@ import {
   runLocally,
   scriptOf,
 } from "./local-calls.ts";
-import { sendEvent } from "./object-events.ts";
 import { checkedPath } from "./path.ts";
 import {
   cellHeaders,

@@ -71,10 +71,7 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
   const Begun = new NativeProxy(Base, { construct: begin });
   const handlers = Base.prototype as Record<string, unknown>;
   const { alarm } = handlers;
-  let runOf!: (instance: object) => string;
-  let alarmOf!: (instance: object) => Alarm | undefined;
-  let waitUntilOf!: (instance: object) => WaitUntil;
-  let hostsOf!: (instance: object) => KeptHosts | undefined;
+  let parts!: InstanceParts;
   class Instance extends Begun {
     readonly #standing: string;
     readonly #waitUntil: WaitUntil;
@@ -106,7 +103,7 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
     ): unknown {
       const call = (): unknown => reach(this, path, args);
       const traced = isTraced === true ? () => tracedInObject(this.#waitUntil, call, true) : call;
-      return afterAlarm(alarmOf(this), forRun(run, traced, this.#hosts));
+      return afterAlarm(parts.alarmOf(this), forRun(run, traced, this.#hosts));
     }
 
     /** Runs the alarm. For the host only. */
@@ -119,13 +116,15 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
     }
 
     static {
-      runOf = (instance) => (#standing in instance ? `${instance.#standing}.${++instance.#events}` : "");
-      alarmOf = (instance) => (isHandler(alarm) && #alarm in instance ? instance.#alarm : undefined);
-      waitUntilOf = (instance) => (#waitUntil in instance ? instance.#waitUntil : () => {});
-      hostsOf = (instance) => (#hosts in instance ? instance.#hosts : undefined);
+      parts = {
+        runOf: (instance) => (#standing in instance ? `${instance.#standing}.${++instance.#events}` : ""),
+        alarmOf: (instance) => (isHandler(alarm) && #alarm in instance ? instance.#alarm : undefined),
+        waitUntilOf: (instance) => (#waitUntil in instance ? instance.#waitUntil : () => {}),
+        hostsOf: (instance) => (#hosts in instance ? instance.#hosts : undefined),
+      };
     }
   }
-  wrapHandlers(Instance, handlers, { runOf, waitUntilOf, alarmOf, hostsOf });
+  wrapHandlers(Instance, handlers, parts);
   defineProperty(Instance, "name", { value: Base.name, configurable: true });
   defineProperty(Instance.prototype, "constructor", { value: Base, writable: true, configurable: true });
   return Instance;
