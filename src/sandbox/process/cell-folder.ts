@@ -15,7 +15,7 @@ const systemParts = [
   "sandbox/limits/admission.js",
   "sandbox/protocol.js",
   "sandbox/worker/calls.js",
-  "sandbox/worker/collect-early.js",
+  "sandbox/limits/worker/collect-early.js",
   "sandbox/worker/dispatch.js",
   "sandbox/dispatches/worker/counts.js",
   "sandbox/worker/hosts.js",

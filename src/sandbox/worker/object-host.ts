@@ -3,7 +3,7 @@
  * class can change without a new process, and files and ids do not depend on scripts.
  */
 import { DurableObject } from "cloudflare:workers";
-import { collectEnded } from "./collect-early.ts";
+import { collectEnded } from "../limits/worker/collect-early.ts";
 import { acquire, isolateOf, load, release, type SystemEnv } from "./loader.ts";
 import { takeEvent } from "./hosts.ts";
 import { answerCall, answerFetch, type Given, type ReachedHost } from "./objects.ts";

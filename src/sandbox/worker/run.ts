@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { abortIsolate, WorkerEntrypoint } from "cloudflare:workers";
-import { collectEarly } from "./collect-early.ts";
+import { collectEarly } from "../limits/worker/collect-early.ts";
 import { amongCalls, amongRequests, endRuns } from "./concurrency.ts";
-import { dropHosts, KeptHosts } from "./kept-hosts.ts";
+import { dropHosts, KeptHosts } from "../objects/worker/kept-hosts.ts";
 import { thrownText } from "./thrown.ts";
 import {
   cellHeaders,

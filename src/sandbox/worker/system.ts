@@ -1,7 +1,7 @@
 /* The system worker of a cell: receives all requests and calls for scripts. */
 import { waitUntil, WorkerEntrypoint } from "cloudflare:workers";
 import { beginMethod, endMethod, untilEnd } from "./calls.ts";
-import { collectEarly } from "./collect-early.ts";
+import { collectEarly } from "../limits/worker/collect-early.ts";
 import { takeDispatches } from "../dispatches/worker/counts.ts";
 import { beginDispatcher, childHeaders, dispatch, endDispatcher } from "./dispatch.ts";
 import { acquire, isLoaded, load, loadedIds, release, unloadDownTo, type SystemEnv } from "./loader.ts";

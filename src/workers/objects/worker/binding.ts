@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { countCall } from "../../../sandbox/worker/concurrency.ts";
-import { noteStub, type KeptHost } from "../../../sandbox/worker/kept-hosts.ts";
+import { noteStub, type KeptHost } from "../../../sandbox/objects/worker/kept-hosts.ts";
 import { currentRun, fetchObject, keptHosts } from "../../../sandbox/worker/run.ts";
 import {
   bindingObject,

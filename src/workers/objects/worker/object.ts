@@ -1,6 +1,6 @@
 import { DurableObject, RpcTarget } from "cloudflare:workers";
-import { collectEnded } from "../../../sandbox/worker/collect-early.ts";
-import { KeptHosts } from "../../../sandbox/worker/kept-hosts.ts";
+import { collectEnded } from "../../../sandbox/limits/worker/collect-early.ts";
+import { KeptHosts } from "../../../sandbox/objects/worker/kept-hosts.ts";
 import { forRun, metadataOf, noteNearObjects, reportThrown } from "../../../sandbox/worker/run.ts";
 import type { AlarmCall, AlarmOutcome } from "../../../sandbox/protocol.ts";
 import type { InstanceProps } from "../../../sandbox/worker/object-host.ts";
@@ -95,12 +95,7 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
     }
 
     /** Calls the method, or without arguments reads the property, at a path of names. For the host only. */
-    selvedgeCall(
-      run: string,
-      path: readonly string[],
-      args: unknown[] | null,
-      isTraced: boolean | undefined,
-    ): unknown {
+    selvedgeCall(run: string, path: readonly string[], args: unknown[] | null, isTraced?: boolean): unknown {
       const call = (): unknown => reach(this, path, args);
       const traced = isTraced === true ? () => tracedInObject(this.#waitUntil, call, true) : call;
       return afterAlarm(parts.alarmOf(this), forRun(run, traced, this.#hosts));
