@@ -1,5 +1,5 @@
 import type { RpcTunnels } from "./gateway/rpc-tunnels.ts";
-import type { Gate } from "./gateway/held-socket.ts";
+import type { Gate } from "./connections/held-socket.ts";
 import type { ObjectStores } from "./process/object-config.ts";
 
 /** For a cell whose scripts may call objects: the connections to them. For a cell of objects: its slot and namespaces. */

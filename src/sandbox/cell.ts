@@ -22,7 +22,7 @@ import {
   type Sink,
   type Thrown,
 } from "./gateway/exchange.ts";
-import { heldAt, type Gate } from "./gateway/held-socket.ts";
+import { heldAt, type Gate } from "./connections/held-socket.ts";
 import type { RunHooks } from "./gateway/run-hooks.ts";
 import { GatewayServer } from "./gateway/gateway-server.ts";
 import { askLocalCall } from "./gateway/object-questions.ts";
@@ -95,7 +95,11 @@ export class Cell {
     gate: Gate | undefined,
   ) {
     this.id = id;
-    this.#open = () => heldAt(gate, connect(folder.cellSocket));
+    this.#open = () => {
+      const socket = connect(folder.cellSocket);
+      traffic.add(socket);
+      return heldAt(gate, socket);
+    };
     this.process = process;
     this.traffic = traffic;
     this.gateway = gateway;
@@ -124,8 +128,9 @@ export class Cell {
     const secret = randomUUID();
     let cell: Cell | undefined;
     const traffic = new Traffic();
+    const paced = { ping: async () => cell?.ping(), cpuMs: () => cell?.process.cpuMs() ?? 0 };
     const ways = { tunnels, slot: objects?.slot, gate };
-    const gateway = new GatewayServer(secret, traffic, () => cell?.touch(), ways);
+    const gateway = new GatewayServer(secret, traffic, () => cell?.touch(), ways, paced);
     try {
       folder.write(secret, v8Flags(settings), settings, objects);
       await gateway.listen(folder.gatewaySocket);
@@ -241,7 +246,15 @@ export class Cell {
       const sent = { ...request, headers: [...request.headers, cellHeaders.metadata, metadata] };
       const touch = (): void => this.touch();
       return await ("socket" in answer
-        ? joinVisitorWebSocket(this.#open, sent, answer, this.#secret, touch, cellRun)
+        ? joinVisitorWebSocket(
+            this.#open,
+            sent,
+            answer,
+            this.#secret,
+            touch,
+            cellRun,
+            this.gateway.webSockets,
+          )
         : exchange(this.#pool, sent, answer, this.#secret, touch, cellRun));
     } catch (error) {
       if (error instanceof CellError) throw error; // the run was evicted for other runs

@@ -22,6 +22,8 @@ import { SharedWatch } from "./limits/watch.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
 
 const checkEveryMs = 10;
+/** A cell is replaced near `cellBytesMax`, and ends at this multiple of it, while it drains too. */
+const rssExcess = 1.5;
 const idleChecks = 10; // rounds after which idle cells are checked
 /** From this number of runs on, a cell is busy, and another cell is chosen even if it must load the script first. */
 const sharedBusy = 64;
@@ -277,7 +279,8 @@ export class Cells {
     for (const [cell, { watch, memory }] of this.#watches) {
       // Work that an answered request left running is noticed a little later.
       if (cell.runs.size === 0 && this.#checks % idleChecks !== 0) continue;
-      const fault = watch.check(now, this.#settings);
+      const isFull = watch.rssBytes > this.#settings.cellBytesMax * rssExcess;
+      const fault = watch.check(now, this.#settings) ?? (isFull ? "memory" : undefined);
       if (fault !== undefined) this.#fault(cell, fault, this.#end(cell, fault));
       else if (this.#draining.has(cell)) this.#endDrained(cell, now);
       else memory.relieve(watch.rssBytes);

@@ -65,7 +65,10 @@ export const bodyOf = (request: IncomingMessage): OwnBody | undefined => ownBodi
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** The limit on JSON values grows with the limit on bytes: a manifest may list 100,000 files. */
+/** A manifest may list 100,000 files. With more values, the issues of a wrong body would take all memory. */
+const jsonValuesMax = 400_000;
+
+/** The limit on JSON values grows with the limit on bytes. */
 function jsonOf(bytes: Uint8Array, limitBytes: number): unknown {
   let text: string;
   try {
@@ -73,7 +76,11 @@ function jsonOf(bytes: Uint8Array, limitBytes: number): unknown {
   } catch {
     throw apiErrors.malformedJson("it is not UTF-8");
   }
-  return parseJson(text, apiErrors.malformedJson, Math.max(100_000, limitBytes / 16));
+  return parseJson(
+    text,
+    apiErrors.malformedJson,
+    Math.min(jsonValuesMax, Math.max(100_000, limitBytes / 16)),
+  );
 }
 
 const partsMax = 100;

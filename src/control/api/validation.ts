@@ -10,12 +10,34 @@ const errorsMax = 10;
  * Parses a value with its schema. `where` names the part of the request, "body" or "query". Throws ApiErrors.
  */
 export function validate<S extends z.ZodType>(schema: S, value: unknown, where: string): z.output<S> {
+  refuseLongLists(schema, value, [], where);
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const errors = withoutEchoes(parsed.error.issues)
     .slice(0, errorsMax)
     .flatMap((issue) => describe(issue, value, schema, where));
   throw new ApiErrors(errors.slice(0, errorsMax));
+}
+
+/**
+ * Refuses lists that are too long before their items are checked: an issue takes more memory than the item that it is
+ * about, and the schema would collect the issues of all items.
+ */
+function refuseLongLists(schema: z.core.$ZodType, value: unknown, path: string[], where: string): void {
+  const { def, bag } = schema._zod as unknown as {
+    def: { type: string; innerType?: z.core.$ZodType; shape?: Record<string, z.core.$ZodType> };
+    bag: { maximum?: number };
+  };
+  if (def.innerType !== undefined) refuseLongLists(def.innerType, value, path, where);
+  else if (Array.isArray(value)) {
+    if (def.type !== "array" || bag.maximum === undefined || value.length <= bag.maximum) return;
+    const field = fieldAt(path, where);
+    const message = `Expected at most ${counted(bag.maximum, "array")} for ${field} but received ${show(value)}`;
+    throw new ApiErrors([apiErrors.invalid(message, pointerTo(path, where))]);
+  } else if (def.shape !== undefined && typeof value === "object" && value !== null)
+    for (const [key, field] of Object.entries(def.shape))
+      if (Object.hasOwn(value, key))
+        refuseLongLists(field, (value as Record<string, unknown>)[key], [...path, key], where);
 }
 
 function describe(issue: z.core.$ZodIssue, root: unknown, schema: z.ZodType, where: string): ApiError[] {

@@ -39,11 +39,14 @@ export const imagesBinding =
     }
   };
 
-async function answerInfo(spool: UploadSpool, { request, response }: BindingCall<"images">): Promise<void> {
+async function answerInfo(
+  spool: UploadSpool,
+  { caller: { accountId }, request, response }: BindingCall<"images">,
+): Promise<void> {
   // When the request is refused midway, its body is drained instead of destroyed, which would block the
   // connection.
   const bytes = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
-  const { probe, sizeBytes } = await spool.use((receive) => receive(bytes));
+  const { probe, sizeBytes } = await spool.use(accountId, (receive) => receive(bytes));
   const body = JSON.stringify({
     format: contentTypes[probe.format],
     fileSize: sizeBytes,
@@ -57,7 +60,7 @@ async function answerTransform(
   spool: UploadSpool,
   { caller: { accountId }, request, response }: BindingCall<"images">,
 ): Promise<void> {
-  await spool.use(async (receive) => {
+  await spool.use(accountId, async (receive) => {
     const { order, images } = await readForm(request, receive);
     const { picture, output, cost } = compose(order, images);
     const left = new AbortController();

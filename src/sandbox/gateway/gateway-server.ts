@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { createServer as createSocketServer, type Server as SocketServer } from "node:net";
+import { createServer as createSocketServer, type Server as SocketServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { LRUCache } from "lru-cache";
 import { hopsMax } from "../../edge/http/via.ts";
@@ -11,7 +11,13 @@ import { cellHeaders, type LocalCall } from "../protocol.ts";
 import { headerText, MalformedError, readChild } from "./cell-messages.ts";
 import type { RpcTunnels } from "./rpc-tunnels.ts";
 import { errorHeaders } from "./error-headers.ts";
-import { heldAt, type Gate } from "./held-socket.ts";
+import { heldAt, type Gate } from "../connections/held-socket.ts";
+import {
+  PacedSocket,
+  webSocketLimits,
+  withoutExtensions,
+  type WebSocketLimits,
+} from "../connections/paced-socket.ts";
 import { CellMessage, goOnAfter, hasBody, scriptIdOf, takeRunProtocol, urlOf } from "./gateway-request.ts";
 import type { LateRun, RunHooks } from "./run-hooks.ts";
 import { objectMessageIn } from "./object-messages.ts";
@@ -21,6 +27,7 @@ import { refusalText } from "../errors.ts";
 import { rpcHostOf } from "../process/object-config.ts";
 import type { CellScript } from "../process/script.ts";
 import { protocolLimits } from "../settings.ts";
+import type { PacedCell } from "../limits/frame-pace.ts";
 import type { Traffic } from "../limits/traffic.ts";
 import { loadable } from "../process/worker-sources.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
@@ -78,9 +85,17 @@ export class GatewayServer {
   /** Called before code is sent: returns a promise if the load must wait until the cell has room for it. */
   room: (() => Promise<void> | undefined) | undefined;
   readonly objects: ObjectQuestions;
+  readonly webSockets: WebSocketLimits;
 
   /** `secret` identifies the cell's system worker; no script knows it. */
-  constructor(secret: string, traffic: Traffic, onActivity: () => void, objects: ObjectParts = {}) {
+  constructor(
+    secret: string,
+    traffic: Traffic,
+    onActivity: () => void,
+    objects: ObjectParts = {},
+    cell: PacedCell = { ping: async () => {}, cpuMs: () => 0 },
+  ) {
+    this.webSockets = webSocketLimits(cell);
     const { tunnels, slot, gate } = objects;
     this.#secret = secret;
     this.#onActivity = onActivity;
@@ -285,7 +300,10 @@ export class GatewayServer {
       const run = await this.#runOf(request);
       if (url === undefined || run?.upgrade === undefined)
         throw new MalformedError("A WebSocket cannot be opened from here.");
-      run.upgrade(url, request, socket, head);
+      request.rawHeaders = withoutExtensions(request.rawHeaders);
+      const paced = new PacedSocket(socket as Socket, run.accountId ?? "", this.webSockets, false);
+      paced.on("error", () => paced.destroy());
+      run.upgrade(url, request, paced, head);
     } catch (error) {
       const message = refusalText(error);
       const headers = [...errorHeaders({ message }), "connection", "close", "content-length", "0"];

@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache";
 import { endWith } from "../../platform/util/raw-http.ts";
 import { within } from "../../platform/util/ends-within.ts";
 import type { ObjectRefusal } from "../errors.ts";
-import { heldAt, type Gate } from "./held-socket.ts";
+import { heldAt, type Gate } from "../connections/held-socket.ts";
 import { rpcTarget as target } from "../process/object-config.ts";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
 

@@ -25,6 +25,8 @@ export interface RunObject {
 
 /** How the gateway answers the requests that a script makes during one run. */
 export interface RunHooks {
+  /** The account of the script; frames of its WebSockets count for it. */
+  readonly accountId?: string | undefined;
   /** The script fetches `url`. The answer goes to `response`, or `refuse` makes the fetch throw. */
   fetch(url: URL, request: IncomingMessage, response: ServerResponse): void;
   /**

@@ -1,5 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { closeWebSocket } from "../../edge/http/going-away.ts";
 import { joinUpgraded } from "../../edge/http/join-upgraded.ts";
 import { responseHead, endWith } from "../../platform/util/raw-http.ts";
 import { readUpTo } from "../../platform/util/read-up-to.ts";
@@ -7,6 +8,7 @@ import { cellHeaders } from "../protocol.ts";
 import { parseThrown } from "./cell-messages.ts";
 import { thrownBytesMax, type CellRequest, type Thrown } from "./exchange.ts";
 import type { CellRun } from "./cell-run.ts";
+import { PacedSocket, withoutExtensions, type WebSocketLimits } from "../connections/paced-socket.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
 /** A visitor who requested an upgrade, with the connection taken over from the HTTP server. */
@@ -32,7 +34,8 @@ export function joinVisitorWebSocket(
   visitor: Visitor,
   secret: string,
   onActivity: () => void,
-  cellRun: Pick<CellRun, "controller" | "hasAnswer">,
+  cellRun: Pick<CellRun, "controller" | "hasAnswer" | "script">,
+  limits: WebSocketLimits,
 ): Promise<Thrown | undefined> {
   const { socket } = visitor;
   return new Promise((resolve, reject) => {
@@ -40,7 +43,7 @@ export function joinVisitorWebSocket(
       createConnection: open, // without an agent
       method: request.method,
       path: request.path,
-      headers: [...request.headers, "connection", "upgrade", "upgrade", "websocket"],
+      headers: [...withoutExtensions(request.headers), "connection", "upgrade", "upgrade", "websocket"],
     });
     cellRun.controller = {
       abort: (reason) => {
@@ -70,19 +73,31 @@ export function joinVisitorWebSocket(
       begin();
       upgraded.on("data", onActivity);
       if (visitor.onData !== undefined) socket.on("data", visitor.onData);
-      cellRun.controller = { abort: () => upgraded.destroy() };
-      const headers = visitor.headers(answer.rawHeaders, 101);
+      const cell = pacedFor(socket, upgraded, cellRun.script.accountId, limits);
+      cellRun.controller = { abort: () => cell.destroy() };
       joinUpgraded(
         visitor,
-        { socket: upgraded, head },
+        { socket: cell as unknown as Socket, head },
         "Switching Protocols",
-        headers,
+        visitor.headers(answer.rawHeaders, 101),
         visitor.idleTimeoutMs,
       );
       socket.on("close", () => resolve(undefined));
     });
     upstream.end();
   });
+}
+
+/** The connection with a cell, which closes the visitor's WebSocket when its messages are refused. */
+function pacedFor(
+  visitor: Socket,
+  upgraded: Socket,
+  accountId: string,
+  limits: WebSocketLimits,
+): PacedSocket {
+  const cell = new PacedSocket(upgraded, accountId, limits, true);
+  cell.onRefused = (status) => closeWebSocket(visitor, status);
+  return cell;
 }
 
 async function collect(answer: IncomingMessage): Promise<Thrown> {

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { RunOptions } from "../cell.ts";
 import type { ObjectCellsOptions } from "./object-cells-options.ts";
-import type { Gate } from "../gateway/held-socket.ts";
+import type { Gate } from "../connections/held-socket.ts";
 
 /** Follows the writes of cells to the folders of namespaces (platform/object-log). */
 export interface CellLog {

@@ -15,6 +15,7 @@ export function withinEvent(run: RunHooks, span: Span): RunHooks {
   };
   const during = async <T>(work: Promise<T>): Promise<T> => work.finally(began());
   return {
+    accountId: run.accountId,
     fetch(url, request, response) {
       response.once("close", began());
       run.fetch(url, request, response);

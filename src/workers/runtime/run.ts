@@ -53,6 +53,10 @@ export class Run implements RunHooks {
     this.#isCareful = isCareful;
   }
 
+  get accountId(): string {
+    return this.#context.caller.accountId;
+  }
+
   fetch(url: URL, request: IncomingMessage, response: ServerResponse): void {
     unawaited(
       this.#take(url, request, response).catch((error: unknown) => this.#fail(error, request, response)),

@@ -23,6 +23,7 @@ export const standingRun = (
   run: RunHooks,
   traceOf: (event: () => WebSocketEvent | AlarmEvent) => RunTrace | undefined,
 ): RunHooks => ({
+  accountId: run.accountId,
   fetch(url, request, response) {
     const event = events[String(request.headers[cellHeaders.event])];
     if (event === undefined) {

@@ -3,10 +3,16 @@ import { createWriteStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { ofWriting } from "../errors.ts";
+import { mebibyte } from "../../../platform/bytes.ts";
+import { imageErrors, ofWriting } from "../errors.ts";
 import { checkSize, type MoreFormats, type Probe } from "../image.ts";
 import { probe } from "./probe.ts";
 import { checkedImage } from "./format-check.ts";
+import { InputShares } from "./input-shares.ts";
+
+/** Temporary files of all accounts: twice the images of one request. */
+const spoolBytesMax = 4096 * mebibyte;
+const busySeconds = 10;
 
 export interface Spooled {
   path: string;
@@ -18,11 +24,13 @@ export interface Spooled {
 export class UploadSpool {
   readonly #folder: string;
   readonly #more: MoreFormats;
+  readonly #shares: InputShares;
   #made: Promise<void> | undefined;
 
-  constructor(folder: string, more: MoreFormats) {
+  constructor(folder: string, more: MoreFormats, bytesMax = spoolBytesMax) {
     this.#folder = folder;
     this.#more = more;
+    this.#shares = new InputShares(bytesMax);
   }
 
   /** First deletes files that a killed process left behind. Retried after a failure. */
@@ -36,10 +44,17 @@ export class UploadSpool {
     }
   }
 
+  /** Rejects if the images of all requests of an account exceed its share of the disk. */
   async use<T>(
+    accountId: string,
     work: (receive: (source: AsyncIterable<Uint8Array>) => Promise<Spooled>) => Promise<T>,
   ): Promise<T> {
     const paths: string[] = [];
+    let takenBytes = 0;
+    const take = (bytes: number): void => {
+      if (!this.#shares.take(accountId, bytes)) throw imageErrors.busy(busySeconds);
+      takenBytes += bytes;
+    };
     await (this.#made ??= this.#make());
     try {
       return await work(async (source) => {
@@ -48,7 +63,10 @@ export class UploadSpool {
         let sizeBytes = 0;
         const file = createWriteStream(path, { mode: 0o600, flags: "wx" });
         await pipeline(
-          checkedImage(source, this.#more, (chunk) => (sizeBytes += chunk.length)),
+          checkedImage(source, this.#more, (chunk) => {
+            take(chunk.length);
+            sizeBytes += chunk.length;
+          }),
           file,
         );
         const found = await probe(path);
@@ -59,6 +77,7 @@ export class UploadSpool {
       throw ofWriting(error);
     } finally {
       await Promise.all(paths.map((path) => rm(path, { force: true })));
+      this.#shares.give(accountId, takenBytes);
     }
   }
 }

@@ -14,6 +14,7 @@ export function requestsWhile(mayRequest: () => boolean, run: RunHooks): RunHook
       return call(...given);
     };
   return {
+    accountId: run.accountId,
     fetch(url, request, response) {
       if (mayRequest()) run.fetch(url, request, response);
       else response.destroy();

@@ -16,12 +16,12 @@ export const heldAt = (gate: Gate | undefined, socket: Socket): Socket =>
  */
 export class HeldSocket extends Duplex {
   readonly #socket: Socket;
-  readonly #gate: Gate;
+  readonly #gate: Gate | undefined;
   #hasEnded = false;
   /** Bytes that wait at the gate. */
   #passing: Promise<void> | undefined;
 
-  constructor(socket: Socket, gate: Gate) {
+  constructor(socket: Socket, gate: Gate | undefined) {
     super({ allowHalfOpen: false });
     this.#socket = socket;
     this.#gate = gate;
@@ -62,8 +62,18 @@ export class HeldSocket extends Duplex {
     else this.once("finish", () => this.destroy());
   }
 
+  /** Ends the connection with the cell, and lets the other side finish. */
+  protected leaveCell(): void {
+    this.#hasEnded = true;
+    this.#socket.destroy();
+  }
+
   #begin(chunk: Buffer | null): void {
     if (chunk === null) this.#hasEnded = true;
+    if (this.#gate === undefined) {
+      if (!this.push(chunk)) this.#socket.pause();
+      return;
+    }
     const passing = this.#pass(chunk).finally(() => {
       if (this.#passing === passing) this.#passing = undefined;
     });
@@ -90,7 +100,7 @@ export class HeldSocket extends Duplex {
   async #pass(chunk: Buffer | null): Promise<void> {
     this.#socket.pause();
     try {
-      await this.#gate();
+      await this.#gate?.();
     } catch (error) {
       this.destroy(error as Error);
       return;

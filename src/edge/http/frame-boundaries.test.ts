@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { fc } from "../../../test/helpers/properties.ts";
-import { FrameBoundaries, messageFramesMax } from "./going-away.ts";
+import { FrameBoundaries, messageFramesMax } from "./frame-boundaries.ts";
 
 function frame(payloadBytes: number, isMasked: boolean): Buffer {
   const mask = isMasked ? 0x80 : 0;
