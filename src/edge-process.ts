@@ -4,7 +4,6 @@ import { edgeCapabilities } from "./edge-capabilities.ts";
 import type { Config } from "./platform/config/settings.ts";
 import type { Reserved } from "./platform/listen/reserve.ts";
 import { MainChannel } from "./platform/processes/main-channel.ts";
-import { channelPath } from "./platform/processes/protocol.ts";
 import type { Supervised } from "./platform/processes/supervised.ts";
 import type { Declaration } from "./declaration.ts";
 import { declarations } from "./declarations.ts";
@@ -24,7 +23,7 @@ export async function startEdgeProcess(
   reserved: Reserved,
   joined: () => void,
 ): Promise<Pick<RunningServer, "reload" | "announceEnd" | "giveBack" | "close">> {
-  const channel = new MainChannel(channelPath(supervised.folder), supervised.id, logger);
+  const channel = new MainChannel(supervised.folder, supervised.id, logger);
   await channel.join().finally(joined); // main may still have to create the database
   const passesAll = edgeCapabilities.some(({ takesAll }: Capability) => takesAll);
   const own: Platform["own"] = { role: "edge", supervised, channel, passesAll };

@@ -33,6 +33,7 @@ export const sandbox = capability({
       socketsMax: config.cellSocketsMax,
       accountShare: config.accountSharePercent / 100,
       waitMs: config.requestWaitSeconds * 1000,
+      mainChannel: own.role === "edge" ? own.channel : undefined,
     };
     const tunnels = new RpcTunnels(
       config.nodeListen !== undefined

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { Client, Pool } from "undici";
+import type { CurrentData } from "../platform/processes/main-channel.ts";
 import { endsWithin, within } from "../platform/util/ends-within.ts";
 import { readUpTo } from "../platform/util/read-up-to.ts";
 import type { Kind } from "./limits/admission.ts";
@@ -33,6 +34,7 @@ import type { CellScript } from "./process/script.ts";
 import { protocolLimits, type CellSettings } from "./settings.ts";
 import { connectorTo, Traffic } from "./limits/traffic.ts";
 import { joinVisitorWebSocket, type Visitor } from "./gateway/visitor-web-socket.ts";
+import { whenCurrent } from "./gateway/when-current.ts";
 import { isUnprocessed } from "./gateway/unprocessed.ts";
 import { endCellRun, newToken, possibleCulpritsOf, type CellRun } from "./gateway/cell-run.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
@@ -82,6 +84,7 @@ export class Cell {
   readonly control: Client; // orders and questions to the system worker
   readonly #left = new LeftRuns(() => this.control);
   readonly #channels: SnippetChannels;
+  readonly #mainChannel: CurrentData | undefined;
   /** Why it ended, or is about to; undefined before. */
   endedBy: FaultKind | "replaced" | undefined;
   private constructor(
@@ -91,7 +94,7 @@ export class Cell {
     folder: CellFolder,
     secret: string,
     traffic: Traffic,
-    scriptsMax: number,
+    { scriptsMax, mainChannel }: CellSettings,
     gate: Gate | undefined,
   ) {
     this.id = id;
@@ -115,6 +118,7 @@ export class Cell {
     this.#pool = new Pool("http://cell", { ...options, maxHeaderSize: headerBytesMax });
     this.control = new Client("http://cell", options);
     this.#channels = new SnippetChannels(this, scriptsMax);
+    this.#mainChannel = mainChannel;
   }
 
   /** Starts a process. Resolves when the system worker answers; rejects with its last lines of standard error. */
@@ -128,15 +132,16 @@ export class Cell {
     const secret = randomUUID();
     let cell: Cell | undefined;
     const traffic = new Traffic();
+    const { mainChannel } = settings;
     const paced = { ping: async () => cell?.ping(), cpuMs: () => cell?.process.cpuMs() ?? 0 };
-    const ways = { tunnels, slot: objects?.slot, gate };
+    const ways = { tunnels, slot: objects?.slot, gate, mainChannel };
     const gateway = new GatewayServer(secret, traffic, () => cell?.touch(), ways, paced);
     try {
       folder.write(secret, v8Flags(settings), settings, objects);
       await gateway.listen(folder.gatewaySocket);
       folder.allowConnect(folder.gatewaySocket);
       const process = new CellProcess(launch(folder.path, objects), onMessage);
-      cell = new Cell(id, process, gateway, folder, secret, traffic, settings.scriptsMax, gate);
+      cell = new Cell(id, process, gateway, folder, secret, traffic, settings, gate);
       if (objects !== undefined) gateway.local = async (token) => askLocalCall(cell!.#pool, token);
       await within(settings.bootTimeoutMs, process.listening);
       await within(settings.bootTimeoutMs, cell.ping());
@@ -236,7 +241,7 @@ export class Cell {
       if (carried !== undefined) {
         const channel = await this.#channels.of(script.id);
         return channel instanceof SnippetChannel
-          ? await channel.run(carried, answer as Sink, hooks())
+          ? await channel.run(carried, answer as Sink, whenCurrent(hooks(), this.#mainChannel))
           : channel;
       }
       this.gateway.begin(token, hooks());

@@ -41,6 +41,9 @@ export class CellFault extends Error {
 /** A refusal whose message may be shown to the script. Other errors are only logged. */
 export class Refusal extends Error {}
 
+/** For requests of scripts while the data of an edge process is not current. */
+export const outdated = "The configuration of this process is out of date.";
+
 /** A refusal of a call of a Durable Object, with the properties of the error by which scripts decide about retries. */
 export class ObjectRefusal extends Refusal {
   readonly flags: readonly ("retryable" | "overloaded")[];

@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import type { CurrentData } from "../platform/processes/main-channel.ts";
 import type { RunAdmissionLimits } from "./limits/admission.ts";
 import { mebibyte } from "../platform/bytes.ts";
 
@@ -65,6 +66,8 @@ export interface CellSettings {
   objectWaitMs: number;
   /** Good runs in dedicated cells after which an owner with a fault leaves quarantine (see Quarantine). */
   dedicatedRunsToTrust: number;
+  /** In an edge process: whether its data is that of the main process. Requests of scripts wait until it is. */
+  mainChannel?: CurrentData | undefined;
 }
 
 /** Admission limits for all shared cells together. */

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { startLink } from "../helpers/links.ts";
@@ -8,6 +9,8 @@ import { ask, startCores, type Cores } from "./cores.ts";
 const unknownName = 404;
 const edges = 4;
 const wait = { timeout: 30_000 };
+/** So long that changes come meanwhile, and so short that no process is replaced. */
+const stopMs = 300;
 
 let cores: Cores;
 beforeAll(async () => {
@@ -31,6 +34,30 @@ it("every edge process serves a change when the API has answered", async () => {
     expect(await answersFor(`n${change}`)).toEqual(new Set([200]));
     await cores.removeName(`n${change}`);
     expect(await answersFor(`n${change}`)).toEqual(new Set([unknownName]));
+  }
+});
+
+it("nothing is stale while edge processes are stopped in turn, and go on", async () => {
+  const state = { isEnding: false };
+  const stopping = (async () => {
+    for (let turn = 0; !state.isEnding; turn++) {
+      const pid = cores.pids("edge")[turn % edges];
+      if (pid === undefined) continue;
+      process.kill(pid, "SIGSTOP");
+      await delay(stopMs);
+      process.kill(pid, "SIGCONT");
+    }
+  })();
+  try {
+    for (let change = 0; change < 10; change++) {
+      await cores.addName(`s${change}`);
+      expect(await answersFor(`s${change}`)).toEqual(new Set([200]));
+      await cores.removeName(`s${change}`);
+      expect(await answersFor(`s${change}`)).toEqual(new Set([unknownName]));
+    }
+  } finally {
+    state.isEnding = true;
+    await stopping;
   }
 });
 

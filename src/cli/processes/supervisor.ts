@@ -58,7 +58,7 @@ export class Supervisor {
   ) {
     this.#config = config;
     this.#logger = logger;
-    this.#folder = mkdtempSync(join(tmpdir(), "selvedge-"));
+    this.#folder = newFolder();
     const given = (names: readonly ((typeof ofMain)[number] | (typeof ofEdges)[number])[]): GivenSocket[] =>
       names
         .filter((name) => config[name] !== undefined)
@@ -235,6 +235,15 @@ export class Supervisor {
     if (isReady) return role === "main" ? mainStallMsMax : Infinity; // main watches edge processes
     if (role === "main" && !this.#hadMain) return Infinity; // a migration may take long
     return (this.#config.processStartSeconds + this.#config.databaseWaitSeconds) * 1000;
+  }
+}
+
+/** In memory if possible: edge processes read a file there at each request, which must not wait for a disk. */
+function newFolder(): string {
+  try {
+    return mkdtempSync("/dev/shm/selvedge-");
+  } catch {
+    return mkdtempSync(join(tmpdir(), "selvedge-"));
   }
 }
 

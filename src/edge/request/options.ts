@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { SslMode } from "../../control/zone-settings/ssl-mode.ts";
 import type { AccessLog } from "../../platform/access-log/access-log.ts";
+import type { CurrentData } from "../../platform/processes/main-channel.ts";
 import type { Observe } from "../../platform/observability/observation.ts";
 import type { RequestCf } from "../client-info/request-cf.ts";
 import type { Routing } from "../configuration/route.ts";
@@ -41,7 +42,7 @@ export interface EdgeOptions {
   /** Whether requests are refused because the configuration is too old; without it they never are. */
   isStale?: (() => boolean) | undefined;
   /** In an edge process: whether every change that the main process has acknowledged is in effect here. */
-  mainChannel?: { readonly isCurrent: boolean; becomesCurrent(): Promise<boolean> } | undefined;
+  mainChannel?: CurrentData | undefined;
   /** Recognizes requests of scripts; without it there are none. */
   viaHeader?: ViaHeader;
 }

@@ -59,7 +59,8 @@ export const tls = capability({
       return;
     }
     const { startTls } = await import("./start.ts");
-    const listener = await startTls({ ...services, config, settings: edgeSettings });
+    const mainChannel = own.role === "edge" ? own.channel : undefined;
+    const listener = await startTls({ ...services, config, settings: edgeSettings, mainChannel });
     edgeTlsListener.listensAt(await listener.listen(sockets.take("edgeTlsListen")));
     return listener;
   },

@@ -14,6 +14,8 @@ import {
 import { createServer, type SecureContext, type Server } from "node:tls";
 import { gentleMs } from "../../control/api/server/listener.ts";
 import { closeListener, listenAt, type ListenAt } from "../../platform/listen/listen.ts";
+import type { CurrentData } from "../../platform/processes/main-channel.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
 import type { Logger } from "pino";
 import type { Edge } from "../request/listener.ts";
 import type { EdgeSettings } from "../http/settings.ts";
@@ -31,6 +33,8 @@ export interface TlsListenerOptions {
   /** For visitors without a server name. */
   fallback: KeyPair;
   logger: Logger;
+  /** In an edge process: whether every certificate that the main process has acknowledged is known here. */
+  mainChannel?: CurrentData | undefined;
   counts?: TlsCounts;
   /** Without it, sessions can be resumed only here and only until this process ends. */
   ticketKeys?: Pick<TicketKeys, "current" | "onChange">;
@@ -93,16 +97,21 @@ export class TlsListener {
   }
 
   async listen(at: ListenAt): Promise<AddressInfo> {
-    const { contextFor, counts, edge, fallback, logger, ticketKeys } = this.#options;
+    const { contextFor, counts, edge, fallback, logger, mainChannel, ticketKeys } = this.#options;
     const server = createServer({
       cert: fallback.certificate,
       key: fallback.privateKey,
       SNICallback(name, done) {
-        try {
-          done(null, contextFor(name));
-        } catch (error) {
-          done(error as Error);
-        }
+        const answer = (): void => {
+          try {
+            done(null, contextFor(name));
+          } catch (error) {
+            done(error as Error);
+          }
+        };
+        // If it does not become current, the request is refused.
+        if (mainChannel?.isCurrent === false) unawaited(mainChannel.becomesCurrent().then(answer));
+        else answer();
       },
       ALPNProtocols: ["h2", "http/1.1"],
       minVersion: "TLSv1.2",

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Config } from "../../platform/config/settings.ts";
+import type { CurrentData } from "../../platform/processes/main-channel.ts";
 import type { Edge } from "../request/listener.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import type { EdgeSnapshot } from "../configuration/snapshot.ts";
@@ -21,6 +22,7 @@ export async function startTls(parts: {
   settings: EdgeSettings;
   snapshot: EdgeSnapshot;
   logger: Logger;
+  mainChannel: CurrentData | undefined;
   tlsCounts: TlsCounts;
   ticketKeys: TicketKeys;
   /** Folder of the local authority. */
@@ -34,6 +36,7 @@ export async function startTls(parts: {
     settings,
     snapshot,
     logger,
+    mainChannel,
     authorityDir,
     ticketKeys,
     tlsCounts,
@@ -48,6 +51,7 @@ export async function startTls(parts: {
     authority: openLocalAuthority(authorityDir),
     configured: new ConfiguredCertificates(config.tlsCertificates, logger),
     logger,
+    mainChannel,
     counts: tlsCounts,
   });
 }

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { CurrentData } from "../../platform/processes/main-channel.ts";
 import type { Edge } from "../request/listener.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import type { EdgeSnapshot } from "../configuration/snapshot.ts";
@@ -22,6 +23,7 @@ export interface TlsEdgeOptions {
   /** From files in the configuration. */
   configured: ConfiguredCertificates;
   logger: Logger;
+  mainChannel?: CurrentData | undefined;
   counts?: TlsCounts;
 }
 
@@ -71,6 +73,7 @@ export async function createTlsEdge(options: TlsEdgeOptions): Promise<TlsListene
     contextFor: (name) => contexts.contextFor(name),
     fallback: configured.current[0] ?? authority.issue(["localhost", "127.0.0.1", "::1"]),
     logger,
+    mainChannel: options.mainChannel,
     ...(options.counts === undefined ? {} : { counts: options.counts }),
     ...(options.ticketKeys === undefined ? {} : { ticketKeys: options.ticketKeys }),
     onClose: () => configured.close(),

@@ -4,133 +4,33 @@ import { setTimeout as delay } from "node:timers/promises";
 import { listenAt } from "../listen/listen.ts";
 import type { Change } from "../storage/storage.ts";
 import { unawaited } from "../util/uncaught.ts";
-import { machineMs } from "./machine-clock.ts";
+import { Member } from "./fleet-member.ts";
 import { MessageBus } from "./message-bus.ts";
 import {
   beatMs,
+  channelPath,
   messageLine,
-  MessageConnection,
+  protocolVersion,
+  ringPath,
   silenceMsMax,
+  type BusMessage,
   type EdgeMetrics,
   type FromEdge,
-  type FromMain,
-  type BusMessage,
+  type RingRecord,
 } from "./protocol.ts";
+import { lineBytesMax, RingWriter } from "./ring.ts";
 
-type Command = FromMain extends infer M ? (M extends FromMain ? Omit<M, "n" | "at"> : never) : never;
-
-interface Pending {
-  do: Command["do"];
-  sentMs: number;
-  /** Whether a change, or another promise of main, waits for the answer. */
-  isAwaited: boolean;
-  resolve: (answer: { metrics?: EdgeMetrics } | undefined) => void;
-}
-
-let lastNumber = 0;
-
-/** A numbered command. It is encoded once for all edge processes that get it with the same `at`, which most do. */
-class NumberedCommand {
-  readonly n = ++lastNumber;
-  readonly sentMs = machineMs();
-  readonly #command: Command;
-  #at: number | undefined;
-  #line = "";
-
-  constructor(command: Command) {
-    this.#command = command;
-  }
-
-  get do(): Command["do"] {
-    return this.#command.do;
-  }
-
-  line(at: number): string {
-    if (at !== this.#at) {
-      this.#line = messageLine({ ...this.#command, n: this.n, at });
-      this.#at = at;
-    }
-    return this.#line;
-  }
-}
-
-/** An edge process, as main sees it. */
-class Member {
-  readonly connection: MessageConnection<FromEdge, FromMain>;
-  readonly pending = new Map<number, Pending>();
-  id = 0;
-  hasServed = false;
-  /** Whether it has loaded its data. */
-  isReady = false;
-  /** Whether main waits for its answers. */
-  isServing = false;
-  beatAtMs = -Infinity;
-  /** From when on its answers are overdue after two seconds. */
-  patientMs = -Infinity;
-
-  constructor(socket: Socket, onMessage: (message: FromEdge) => void) {
-    this.connection = new MessageConnection(socket, onMessage);
-  }
-
-  /** Resolves with the answer, or with undefined when the process has left. */
-  request(command: NumberedCommand): Promise<{ metrics?: EdgeMetrics } | undefined> {
-    const { n, sentMs } = command;
-    const at = this.#trustedMs(sentMs);
-    return new Promise((resolve) => {
-      this.pending.set(n, { do: command.do, sentMs, isAwaited: this.isServing, resolve });
-      this.connection.sendLine(command.line(at));
-    });
-  }
-
-  /** It has the changes up to this time, or main waits for it. While an order has no answer and is not awaited: too old to serve. */
-  #trustedMs(nowMs: number): number {
-    const oldest = this.oldest;
-    if (oldest === undefined) return nowMs;
-    return oldest.isAwaited ? oldest.sentMs : oldest.sentMs - silenceMsMax;
-  }
-
-  /** The first order without an answer, other than those that may take long. */
-  get oldest(): Pending | undefined {
-    for (const each of this.pending.values()) if (each.do !== "reload" && each.do !== "metrics") return each;
-    return undefined;
-  }
-
-  /** The time of the order to read everything again; undefined without one. */
-  get reloadsSinceMs(): number | undefined {
-    for (const each of this.pending.values()) if (each.do === "reload") return each.sentMs;
-    return undefined;
-  }
-
-  /** The time since the oldest answer is due. */
-  overdueMs(): number {
-    const { oldest } = this;
-    return oldest === undefined ? 0 : machineMs() - Math.max(oldest.sentMs, this.patientMs);
-  }
-
-  /** Nothing waits for its answers any more, so it serves nothing until it has carried out all orders. */
-  setAside(): void {
-    this.isServing = false;
-    for (const each of this.pending.values()) {
-      each.isAwaited = false;
-      each.resolve(undefined);
-    }
-  }
-
-  /** The same, without waiting for the answer. A process that does not answer counts as stalled nevertheless. */
-  send(command: Command): void {
-    unawaited(this.request(new NumberedCommand(command)));
-  }
-
-  gone(): void {
-    for (const { resolve } of this.pending.values()) resolve(undefined);
-    this.pending.clear();
-  }
-}
+/** Edge processes learn of new records after this time, if no request makes them look earlier. */
+const noticeMs = 10;
+/** To read so many rows takes an edge process so long that visitors would notice if they waited for it. */
+const fewChanges = 50;
+/** Changes of one record of a large transaction. */
+const partChanges = 500;
 
 export interface FleetOptions {
-  /** The path of the Unix socket for edge processes. */
-  path: string;
-  /** Edge processes that serve already and will join again. */
+  /** The folder for the ring and the socket for edge processes. */
+  folder: string;
+  /** Edge processes that serve already. */
   serving: number;
   /** How long an edge process may take to read everything again. */
   reloadMsMax: number;
@@ -139,33 +39,40 @@ export interface FleetOptions {
   dnsAddress: () => string;
   /** Called with the id of an edge process that does not answer, after it was removed from the fleet. */
   onStalled: (id: number) => void;
+  /** Asks an edge process for its metrics. */
+  metricsOf?: (id: number) => Promise<EdgeMetrics>;
   bus?: MessageBus;
 }
 
-/** The edge processes of this main process. */
+/**
+ * The edge processes of this main process. Each change is in the ring before the API answers, and edge processes look
+ * there before they answer a request, so main waits for none of them.
+ */
 export class Fleet {
   readonly #options: FleetOptions;
+  readonly #ring: RingWriter;
   readonly #members = new Set<Member>();
-  /** Edge processes that connected before `listen`. */
-  readonly #early = new Set<Member>();
   readonly #server: Server;
   readonly #bus: MessageBus;
-  #opened: Promise<void> | undefined;
-  #openedMs = 0;
-  #settled: Promise<void> | undefined;
-  #rejoined: (() => void) | undefined;
-  #left: number;
+  #isListening = false;
   #joining: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #notice: NodeJS.Timeout | undefined;
   #lastTickMs = 0;
 
   constructor(options: FleetOptions) {
     this.#options = options;
-    this.#left = options.serving;
+    this.#ring = new RingWriter(ringPath(options.folder));
+    if (!this.#ring.isOlder && options.serving > 0)
+      throw new Error(
+        "The edge processes are of a version that this one does not work with: restart the node",
+      );
     this.#server = createServer((socket) => this.#accept(socket));
     this.#bus = options.bus ?? new MessageBus();
     this.#bus.link = {
-      send: async (message) => this.#all({ do: "note", ...message }),
+      send: async (message) => {
+        this.#append({ do: "note", ...message }, true);
+      },
       waitingBytes: () => 0,
     };
   }
@@ -180,93 +87,85 @@ export class Fleet {
     while (this.serving < count) await new Promise<void>((resolve) => this.#joining.push(resolve));
   }
 
-  /** Lets edge processes join. */
+  /** Lets edge processes join. Call it when everything is loaded. */
   async listen(): Promise<void> {
-    await (this.#opened ??= this.#open());
-    // Edge processes of an earlier main process may use the data of that time until they receive a message from this one.
-    const rejoined = new Promise<void>((resolve) => (this.#rejoined = resolve));
-    this.#settled = this.#left === 0 ? Promise.resolve() : Promise.race([rejoined, this.#silence()]);
+    const path = channelPath(this.#options.folder);
+    rmSync(path, { force: true });
+    this.#isListening = true;
+    // An earlier main may have made changes that it did not write, and other nodes may have made some meanwhile.
+    if (this.#ring.isOlder) this.reload();
+    await listenAt(this.#server, { path });
     this.#lastTickMs = performance.now();
     this.#timer = setInterval(() => this.#tick(), beatMs / 2).unref();
-    for (const member of this.#early) this.#welcome(member);
-    this.#early.clear();
   }
 
-  async #open(): Promise<void> {
-    rmSync(this.#options.path, { force: true });
-    await listenAt(this.#server, { path: this.#options.path });
-    this.#openedMs = performance.now();
-  }
-
-  /** Resolves two seconds after the socket was opened. No message from an earlier main process is valid any more. */
-  async #silence(): Promise<void> {
-    const endMs = this.#openedMs + silenceMsMax;
-    // A timer may fire early, by the duration of the turn of the event loop in which it was set.
-    while (performance.now() < endMs) await delay(Math.ceil(endMs - performance.now()));
-  }
-
-  /** Resolves when the changes are in effect in every edge process that serves. */
+  /** Resolves when no edge process answers a request any more without the changes. */
   async broadcast(changes: readonly Change[]): Promise<void> {
-    await this.#all({ do: "change", changes });
+    // An earlier main may have made a change before these that it did not write.
+    if (!this.#isListening) this.#append({ do: "reload" }, true);
+    else if (changes.length <= fewChanges) this.#append({ do: "change", changes }, true);
+    else await this.#broadcastMany(changes);
+  }
+
+  /** Lets edge processes carry out many changes before they are due, because visitors would wait for that. */
+  async #broadcastMany(changes: readonly Change[]): Promise<void> {
+    const late = delay(silenceMsMax, undefined, { ref: false });
+    let end = 0;
+    for (let at = 0; at < changes.length; at += partChanges) {
+      end = this.#append({ do: "change", changes: changes.slice(at, at + partChanges) }, false);
+      await Promise.race([Promise.all([...this.#members].map(async (each) => each.reaches(end))), late]);
+    }
+    this.#ring.makeDue(end);
   }
 
   /**
    * The same for everything: changes of other nodes may have been missed. Edge processes serve what they have until then,
-   * as one process does, and changes of this node do not wait longer than usual.
+   * as one process does.
    */
-  async reload(): Promise<void> {
-    await Promise.race([this.#all({ do: "reload" }), delay(silenceMsMax, undefined, { ref: false })]);
+  reload(): void {
+    const end = this.#append({ do: "reload" }, false);
+    for (const member of this.#members) member.mayReadUntil(end);
   }
 
   /** The metrics of each edge process that answers within two seconds. */
   async metrics(): Promise<EdgeMetrics[]> {
-    const asked = [...this.#members].map(async (member) =>
+    const asked = [...this.#members].map(async ({ id }) =>
       Promise.race([
-        member.request(new NumberedCommand({ do: "metrics" })),
+        this.#options.metricsOf?.(id).catch(() => undefined),
         delay(silenceMsMax, undefined, { ref: false }),
       ]),
     );
-    return (await Promise.all(asked)).flatMap((answer) =>
-      answer?.metrics === undefined ? [] : [answer.metrics],
-    );
+    return (await Promise.all(asked)).filter((metrics) => metrics !== undefined);
   }
 
+  /** Later changes are still written: edge processes serve without this process. */
   close(): void {
     clearInterval(this.#timer);
+    clearTimeout(this.#notice);
     this.#server.close();
-    for (const { connection } of [...this.#members, ...this.#early]) connection.end();
+    for (const { connection } of this.#members) connection.end();
   }
 
-  async #all(command: Command): Promise<void> {
-    await (this.#settled ?? this.#forgotten());
-    const numbered = new NumberedCommand(command);
-    const awaited: Promise<unknown>[] = [];
-    for (const member of this.#members) {
-      const done = member.request(numbered);
-      // A process that is still loading serves no requests. It applies the order before it serves.
-      if (member.isServing) awaited.push(done);
-    }
-    await Promise.all(awaited);
+  /** Returns the position behind the record. */
+  #append(record: RingRecord, isDue: boolean): number {
+    const line = messageLine(record);
+    this.#notice ??= setTimeout(() => this.#noticeNow(), noticeMs).unref();
+    if (Buffer.byteLength(line) <= lineBytesMax) return this.#ring.append(line, isDue);
+    const substitute = { do: record.do === "note" ? "rejoin" : "reload" };
+    return this.#ring.append(messageLine(substitute), isDue);
   }
 
-  /**
-   * Before `listen`: resolves when edge processes of an earlier main process no longer trust their data.
-   * Without a socket they assume that nothing changes; once the socket has been open for two seconds without
-   * a message, they ask before they serve. The API may listen earlier than that, and must not acknowledge a
-   * change that they lack.
-   */
-  async #forgotten(): Promise<void> {
-    if (this.#left <= 0) return;
-    await (this.#opened ??= this.#open());
-    await this.#silence();
+  #noticeNow(): void {
+    clearTimeout(this.#notice);
+    this.#notice = undefined;
+    for (const { connection } of this.#members) connection.send({ do: "look" });
   }
 
   #accept(socket: Socket): void {
-    const member = new Member(socket, (message) => this.#receive(message, member));
+    const member = new Member(socket, this.#options.reloadMsMax, (message) => this.#receive(message, member));
     member.connection.onEnd(() => {
       this.#members.delete(member);
-      this.#early.delete(member);
-      member.gone();
+      member.leave();
     });
   }
 
@@ -274,54 +173,34 @@ export class Fleet {
     switch (message.say) {
       case "hello":
         member.id = message.id;
-        member.hasServed = message.hasServed;
-        if (this.#settled === undefined) this.#early.add(member);
-        else this.#welcome(member);
+        if (message.version === protocolVersion) this.#members.add(member);
+        // One of another version serves nothing after this answer. Its supervisor ends it if it is about to start.
+        member.connection.send({
+          do: "join",
+          version: protocolVersion,
+          dns: this.#options.dnsAddress(),
+          position: this.#ring.end,
+          notes: this.#bus.messagesForJoiners(),
+        });
         return;
       case "ready":
-        member.isReady = true;
         member.isServing = true;
-        member.patientMs = machineMs();
-        member.send({ do: "serve" });
-        if (member.hasServed) this.#left -= 1;
-        if (this.#left <= 0) this.#rejoined?.();
         for (const resolve of this.#joining.splice(0)) resolve();
         return;
-      case "ask":
-        this.#beat(member);
-        return;
       case "note":
-        unawaited(this.#deliver({ topic: message.topic, value: message.value }, member));
+        unawaited(this.#deliver({ topic: message.topic, value: message.value }, member.id));
         return;
-      case "done":
-        this.#done(message, member);
+      case "at":
+        member.isAt(message);
     }
   }
 
-  #done(message: FromEdge & { say: "done" }, member: Member): void {
-    const pending = member.pending.get(message.n);
-    member.pending.delete(message.n);
-    pending?.resolve(message);
-    if (pending?.do !== "reload" || !this.#members.has(member)) return;
-    member.patientMs = machineMs();
-    member.isServing ||= member.isReady;
-  }
-
-  #welcome(member: Member): void {
-    this.#members.add(member);
-    member.send({ do: "join", dns: this.#options.dnsAddress() });
-    for (const message of this.#bus.messagesForJoiners()) member.send({ do: "note", ...message });
-  }
-
-  async #deliver(message: BusMessage, from: Member): Promise<void> {
+  /** Messages of edge processes are for all, and urgent: that a script has stalled a cell, for example. */
+  async #deliver(message: BusMessage, from: number): Promise<void> {
     await this.#bus.deliver(message, () => {
-      for (const member of this.#members) if (member !== from) member.send({ do: "note", ...message });
+      this.#append({ do: "note", ...message, except: from }, false);
+      this.#noticeNow();
     });
-  }
-
-  #beat(member: Member): void {
-    member.beatAtMs = performance.now();
-    member.send({ do: "beat", lagSeconds: this.#options.lagSeconds() });
   }
 
   #tick(): void {
@@ -330,25 +209,15 @@ export class Fleet {
     const wasAway = nowMs - this.#lastTickMs > silenceMsMax / 2;
     this.#lastTickMs = nowMs;
     for (const member of this.#members) {
-      if (!wasAway) this.#watch(member);
-      if (this.#members.has(member) && nowMs - member.beatAtMs >= beatMs) this.#beat(member);
+      if (!wasAway && member.isStalled) this.#takeOut(member);
+      else member.beat(this.#ring.end, this.#options.lagSeconds());
     }
-  }
-
-  /** One that reads everything again may be slow, and serves nothing while a change waits behind that. */
-  #watch(member: Member): void {
-    const { reloadsSinceMs } = member;
-    const isTooLong =
-      reloadsSinceMs !== undefined && machineMs() - reloadsSinceMs > this.#options.reloadMsMax;
-    const isOverdue = member.isServing && member.overdueMs() > silenceMsMax;
-    if (isTooLong || (isOverdue && reloadsSinceMs === undefined)) this.#takeOut(member);
-    else if (isOverdue) member.setAside();
   }
 
   #takeOut(member: Member): void {
     this.#members.delete(member);
     member.connection.end();
-    member.gone();
+    member.leave();
     this.#options.onStalled(member.id);
   }
 }

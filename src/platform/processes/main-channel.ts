@@ -4,59 +4,60 @@ import type { ChangeFeed } from "../storage/changes/change-feed.ts";
 import type { ChangeListeners } from "../storage/changes/listeners.ts";
 import { endsWithin } from "../util/ends-within.ts";
 import { unawaited } from "../util/uncaught.ts";
-import { machineMs } from "./machine-clock.ts";
 import type { MessageBus } from "./message-bus.ts";
 import {
+  channelPath,
   connectTo,
   MessageConnection,
   isAbsent,
+  protocolVersion,
+  ringPath,
   silenceMsMax,
-  type EdgeMetrics,
   type FromEdge,
   type FromMain,
+  type RingRecord,
 } from "./protocol.ts";
+import { RingFollower } from "./ring-follower.ts";
+import { RingReader } from "./ring.ts";
 
 const againMs = 100;
-/** How long a request waits for a message from the main process. */
-const askMsMax = 10_000;
+/** How long a request waits until the changes before it are in effect. */
+const waitMsMax = 10_000;
+
+/** Whether the data of this process is that of main, see `MainChannel`. */
+export type CurrentData = Pick<MainChannel, "isCurrent" | "becomesCurrent">;
 
 /**
- * An edge process's connection to the main process ("main"), which reports each change before the API
- * answers. The data in memory may be used only until two seconds after main's last message: main waits that
- * long for an answer before it acknowledges a change without this process.
+ * An edge process's view of the main process ("main"). Main writes each change into the ring before the API answers, and
+ * this process looks there before it answers a request. So it serves nothing stale, whatever either has missed or
+ * however long either was stopped, and needs no main process to serve.
  */
 export class MainChannel implements ChangeFeed {
-  readonly #path: string;
+  readonly #folder: string;
   readonly #id: number;
   readonly #logger: Logger;
+  #follower: RingFollower | undefined;
   #listeners: ChangeListeners | undefined;
   #bus: MessageBus | undefined;
   #connection: MessageConnection<FromMain, FromEdge> | undefined;
-  /** Messages are handled one after another. */
-  #turn: Promise<void> = Promise.resolve();
   readonly #joined = Promise.withResolvers<void>();
-  #hasJoined = false;
   readonly #loaded = Promise.withResolvers<void>();
   readonly #serving = Promise.withResolvers<void>();
-  /** Whether this process has ever served visitors. */
-  #hasServed = false;
-  /** Whether main waits for this process's answers, over the current connection. */
-  #isServing = false;
+  #isLoaded = false;
+  /** Main is of a version that does not write the ring, so nothing is known of its changes. */
+  #isForeign = false;
   #isStopped = false;
-  /** The latest `at` of main's messages: changes up to it are in effect here, or main waits for this process. */
-  #contactMs = -Infinity;
+  /** When main was last heard, or was not there, by `performance.now()`. */
+  #heardMs = performance.now();
   /** Since when everything is read again. */
-  #reloadsSinceMs: number | undefined;
+  #readsSinceMs: number | undefined;
   #mainLagSeconds = 0;
-  /** Resolves at the next message from main, while requests wait for it. */
-  #nextContact: PromiseWithResolvers<void> | undefined;
   /** The address of main's name server, once this process has joined. */
   dnsAddress = "";
-  /** Set by the owner of the metrics. */
-  metrics: () => Promise<EdgeMetrics> = async () => [];
 
-  constructor(path: string, id: number, logger: Logger) {
-    this.#path = path;
+  /** `folder` has the ring and the sockets between the processes. */
+  constructor(folder: string, id: number, logger: Logger) {
+    this.#folder = folder;
     this.#id = id;
     this.#logger = logger;
   }
@@ -70,7 +71,7 @@ export class MainChannel implements ChangeFeed {
     };
   }
 
-  /** Resolves when main has begun to send changes. They wait until `caughtUp` is called. */
+  /** Resolves when main is there. Changes wait from then on until `caughtUp` is called. */
   async join(): Promise<void> {
     unawaited(this.#stayConnected());
     await this.#joined.promise;
@@ -82,140 +83,142 @@ export class MainChannel implements ChangeFeed {
 
   /** Call this when all data is loaded. Resolves when all changes since `join` are in effect. */
   async caughtUp(): Promise<void> {
+    this.#isLoaded = true;
     this.#loaded.resolve();
     await this.#serving.promise;
   }
 
   /** Whether every change that main has acknowledged is in effect here. */
   get isCurrent(): boolean {
-    return machineMs() - this.#contactMs < silenceMsMax;
+    return this.#follower!.isCurrent && !this.#isForeign;
   }
 
-  /** Asks main. Resolves with true once this process is current, or with false after ten seconds. */
+  /** Resolves with true once all changes of before are in effect, or with false after ten seconds. */
   async becomesCurrent(): Promise<boolean> {
-    const endMs = performance.now() + askMsMax;
-    while (!this.isCurrent) {
-      const leftMs = endMs - performance.now();
-      if (leftMs <= 0) return false;
-      await endsWithin(leftMs, this.#ask());
-    }
-    return true;
+    return !this.#isForeign && endsWithin(waitMsMax, this.#follower!.becomesCurrent());
   }
 
-  /** Asks main once for all waiting requests, because many may wait after main has stalled. */
-  async #ask(): Promise<void> {
-    if (this.#nextContact === undefined) {
-      this.#nextContact = Promise.withResolvers();
-      this.#connection?.send({ say: "ask" });
-    }
-    await this.#nextContact.promise;
-  }
-
+  /** Seconds for which changes of other nodes may be missing. While there is no main, nothing is known of them. */
   get lagSeconds(): number {
-    const messageDueMs = this.#contactMs + silenceMsMax;
-    return Math.max(
-      this.#mainLagSeconds,
-      (machineMs() - Math.min(messageDueMs, this.#reloadsSinceMs ?? messageDueMs)) / 1000,
-    );
+    const dueMs = this.#heardMs + silenceMsMax;
+    const sinceMs = Math.min(dueMs, this.#readsSinceMs ?? dueMs);
+    return Math.max(this.#mainLagSeconds, (performance.now() - sinceMs) / 1000);
   }
 
   stop(): void {
     this.#isStopped = true;
+    this.#follower?.stop();
     this.#connection?.end();
   }
 
   async #stayConnected(): Promise<void> {
     while (!this.#isStopped) {
-      const triedMs = machineMs();
       try {
-        const socket = await connectTo(this.#path);
+        const socket = await connectTo(channelPath(this.#folder));
         await new Promise<void>((resolve) => {
           const connection = new MessageConnection<FromMain, FromEdge>(socket, (message) =>
             this.#receive(message, connection),
           );
           connection.onEnd(resolve);
           this.#connection = connection;
-          connection.send({ say: "hello", id: this.#id, hasServed: this.#hasServed });
+          connection.send({ say: "hello", version: protocolVersion, id: this.#id });
         });
         this.#connection = undefined;
-        this.#isServing = false;
       } catch (error) {
         // Without a main process, nothing can change.
-        if (this.#hasServed && isAbsent(error)) this.#noteContact(triedMs);
+        if (isAbsent(error)) this.#heardMs = performance.now();
       }
       await delay(againMs);
     }
   }
 
   #receive(message: FromMain, connection: MessageConnection<FromMain, FromEdge>): void {
-    const take = async (): Promise<void> => {
-      if (this.#connection !== connection) return;
-      try {
-        await this.#handle(message);
-      } catch (error) {
-        // This process then joins again and reads everything again.
+    this.#heardMs = performance.now();
+    if (message.do === "join") {
+      unawaited(this.#join(message, connection));
+      return;
+    }
+    if (!this.#isLoaded) return;
+    this.#follower!.look();
+    if (message.do === "tell") unawaited(this.#tell(message.position, connection));
+    if (message.do !== "beat") return;
+    this.#mainLagSeconds = message.lagSeconds;
+    this.#sayPosition(connection);
+  }
+
+  async #join(
+    { version, dns, position, notes }: FromMain & { do: "join" },
+    connection: MessageConnection<FromMain, FromEdge>,
+  ): Promise<void> {
+    if (version !== protocolVersion) {
+      this.#refuse(connection);
+      return;
+    }
+    this.#isForeign = false;
+    this.dnsAddress = dns;
+    const follower = (this.#follower ??= this.#newFollower(position));
+    this.#joined.resolve();
+    await this.#loaded.promise;
+    await follower.reaches(position);
+    for (const note of notes) await this.#bus?.deliver(note);
+    await follower.becomesCurrent();
+    connection.send({ say: "ready" });
+    this.#serving.resolve();
+  }
+
+  #newFollower(position: number): RingFollower {
+    return new RingFollower(new RingReader(ringPath(this.#folder)), position, {
+      carryOut: async (record) => this.#carryOut(record),
+      readAgain: async () => {
+        this.#connection?.end(); // main's messages are lost, too
+        await this.#readAgain();
+      },
+      onFault: (error) =>
         this.#logger.error(
           { err: error },
           "a change could not be applied; this process reads everything again",
-        );
-        connection.end();
-        return;
-      }
-      connection.send({ say: "done", n: message.n });
-      if (message.do === "join") connection.send({ say: "ready" });
-    };
-    // Before `serve`, main would not wait for an answer to the next change.
-    if (this.#isServing && this.#connection === connection) this.#noteContact(message.at);
-    if (message.do === "metrics") unawaited(this.#sendMetrics(message.n, connection));
-    // Main knows what is done here, so this needs no turn.
-    else if (message.do === "beat") unawaited(take());
-    else this.#turn = this.#turn.then(take);
+        ),
+    });
   }
 
-  async #handle(message: FromMain): Promise<void> {
-    switch (message.do) {
-      case "join": {
-        this.dnsAddress = message.dns;
-        const isAgain = this.#hasJoined;
-        this.#hasJoined = true;
-        this.#joined.resolve();
-        await this.#loaded.promise;
-        // Changes between two connections were missed, also while the data was loaded.
-        if (isAgain) await this.#listeners!.reload();
-        return;
-      }
-      case "serve":
-        this.#isServing = true;
-        this.#hasServed = true;
-        this.#noteContact(message.at);
-        this.#serving.resolve();
-        return;
+  #refuse(connection: MessageConnection<FromMain, FromEdge>): void {
+    connection.end();
+    if (this.#isForeign) return; // it has been said
+    this.#isForeign = true;
+    const error = new Error(
+      "The main process and this edge process are of versions that do not work together: restart the node",
+    );
+    this.#logger.error({ err: error }, "this edge process serves nothing");
+    this.#joined.reject(error);
+  }
+
+  async #tell(position: number, connection: MessageConnection<FromMain, FromEdge>): Promise<void> {
+    await this.#follower!.reaches(position);
+    this.#sayPosition(connection);
+  }
+
+  #sayPosition(connection: MessageConnection<FromMain, FromEdge>): void {
+    const isReading = this.#readsSinceMs !== undefined;
+    connection.send({ say: "at", position: this.#follower!.done, isReading });
+  }
+
+  async #carryOut(record: RingRecord): Promise<void> {
+    switch (record.do) {
       case "change":
-        return this.#listeners!.notify(message.changes);
+        return this.#listeners!.notify(record.changes);
       case "reload":
-        this.#reloadsSinceMs = machineMs();
-        return this.#listeners!.reload().finally(() => (this.#reloadsSinceMs = undefined));
-      case "note":
-        return this.#bus?.deliver(message);
-      case "beat":
-        this.#mainLagSeconds = message.lagSeconds;
+        return this.#readAgain();
+      case "rejoin":
+        this.#connection?.end();
         return;
-      case "metrics":
+      case "note":
+        if (record.except !== this.#id) await this.#bus?.deliver(record);
     }
   }
 
-  #noteContact(sentMs: number): void {
-    this.#contactMs = Math.max(this.#contactMs, sentMs);
-    if (!this.isCurrent) return; // it still has something to do; main sends a message again
-    this.#nextContact?.resolve();
-    this.#nextContact = undefined;
-  }
-
-  async #sendMetrics(n: number, connection: MessageConnection<FromMain, FromEdge>): Promise<void> {
-    const metrics = await this.metrics().catch((error: unknown) => {
-      this.#logger.error({ err: error }, "the metrics of this process could not be read");
-      return [];
-    });
-    connection.send({ say: "done", n, metrics });
+  async #readAgain(): Promise<void> {
+    this.#readsSinceMs ??= performance.now();
+    await this.#listeners!.reload();
+    this.#readsSinceMs = undefined;
   }
 }

@@ -5,20 +5,22 @@ import { eachLine } from "../util/bounded-lines.ts";
 import type { Change } from "../storage/storage.ts";
 
 /**
- * The protocol between the main process ("main") and edge processes: lines of JSON over a Unix socket. Main
- * numbers its messages. An edge process carries them out in order, and then answers each with its number.
+ * The protocol between the main process ("main") and edge processes. What concerns all edge processes is a record of the
+ * ring (`ring.ts`), which main writes and they read: before each request, and when main tells them to look. The rest
+ * are lines of JSON over a Unix socket.
  */
 
-export type EdgeMetrics = MetricObjectWithValues<MetricValue<string>>[];
+/** Increased with every change of the ring or the messages. Processes with different numbers do not work together. */
+export const protocolVersion = 2;
 
-/** `at` is a time by `machineMs`: the changes up to it are in effect in the edge process, or main waits for the process. */
-export type FromMain = { n: number; at: number } & (
-  | { do: "join"; dns: string }
-  | { do: "serve" | "reload" | "metrics" }
-  | { do: "beat"; lagSeconds: number }
+export type RingRecord =
   | { do: "change"; changes: readonly Change[] }
-  | ({ do: "note" } & BusMessage)
-);
+  /** Changes may be missing before this record: read everything again. */
+  | { do: "reload" }
+  /** A message is missing here, because it was too long: join again. */
+  | { do: "rejoin" }
+  /** `except`: the id of the edge process that sent the message. */
+  | ({ do: "note"; except?: number } & BusMessage);
 
 /** A message between processes that is not stored, see `MessageBus`. */
 export interface BusMessage {
@@ -26,23 +28,34 @@ export interface BusMessage {
   value: unknown;
 }
 
-export type FromEdge =
-  /** `hasServed`: the process has served visitors before, over another connection. */
-  | { say: "hello"; id: number; hasServed: boolean }
-  /** The process has loaded its configuration and waits for `serve`. */
-  | { say: "ready" }
-  /** The last message from main is too old to serve requests: the process asks for a new one. */
-  | { say: "ask" }
-  | ({ say: "note" } & BusMessage)
-  | { say: "done"; n: number; metrics?: EdgeMetrics };
+export type FromMain =
+  /** The first message. `notes` are the state up to this position of the ring. */
+  | { do: "join"; version: number; dns: string; position: number; notes: BusMessage[] }
+  /** Twice a second: look at the ring, and answer. */
+  | { do: "beat"; lagSeconds: number }
+  /** The ring has new records. */
+  | { do: "look" }
+  /** Answer when this position is reached. */
+  | { do: "tell"; position: number };
 
-/**
- * After this time without an answer, main removes an edge process; without a message, an edge process stops
- * serving.
- */
+export type FromEdge =
+  | { say: "hello"; version: number; id: number }
+  /** The process has loaded its configuration and serves. */
+  | { say: "ready" }
+  /** The position that the process has reached, and whether it reads everything again. */
+  | { say: "at"; position: number; isReading: boolean }
+  | ({ say: "note" } & BusMessage);
+
+export type EdgeMetrics = MetricObjectWithValues<MetricValue<string>>[];
+/** The call (`process-calls`) by which main reads the metrics of an edge process. */
+export const metricsCall = "metrics";
+
+/** After this time without an answer, main removes an edge process. */
 export const silenceMsMax = 2000;
 export const beatMs = 500;
 
+/** The ring with main's records. */
+export const ringPath = (folder: string): string => join(folder, "ring");
 /** The path of the socket for this protocol. */
 export const channelPath = (folder: string): string => join(folder, "changes.sock");
 /** The socket of requests that edge processes pass to main. */

@@ -7,6 +7,7 @@ import { hopsMax } from "../../edge/http/via.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { Linger } from "../../platform/util/linger.ts";
 import { responseHead, endWith } from "../../platform/util/raw-http.ts";
+import type { CurrentData } from "../../platform/processes/main-channel.ts";
 import { cellHeaders, type LocalCall } from "../protocol.ts";
 import { headerText, MalformedError, readChild } from "./cell-messages.ts";
 import type { RpcTunnels } from "./rpc-tunnels.ts";
@@ -23,7 +24,7 @@ import type { LateRun, RunHooks } from "./run-hooks.ts";
 import { objectMessageIn } from "./object-messages.ts";
 import { isLocalRun, ObjectQuestions } from "./object-questions.ts";
 import { readReference } from "./object-reference.ts";
-import { refusalText } from "../errors.ts";
+import { outdated, Refusal, refusalText } from "../errors.ts";
 import { rpcHostOf } from "../process/object-config.ts";
 import type { CellScript } from "../process/script.ts";
 import { protocolLimits } from "../settings.ts";
@@ -37,7 +38,8 @@ import { entriesMax } from "../../platform/util/loading-cache.ts";
 const afterAnswerMs = 30_000;
 
 /** For cells whose scripts may call objects: the ways to them. For cells of objects also their slots and gates. */
-export interface ObjectParts {
+export interface GatewayParts {
+  mainChannel?: CurrentData | undefined;
   tunnels?: RpcTunnels | undefined;
   slot?: number | undefined;
   gate?: Gate | undefined;
@@ -78,6 +80,7 @@ export class GatewayServer {
   #codeBytes = 0;
   readonly #secret: string;
   readonly #onActivity: () => void;
+  readonly #mainChannel: CurrentData | undefined;
   /** For a cell of objects: the hooks of a run that no request began. */
   standing: ((token: string) => Promise<RunHooks | undefined>) | undefined;
   /** For a cell of objects: asks the cell for the call that has begun a run. */
@@ -92,11 +95,12 @@ export class GatewayServer {
     secret: string,
     traffic: Traffic,
     onActivity: () => void,
-    objects: ObjectParts = {},
+    parts: GatewayParts = {},
     cell: PacedCell = { ping: async () => {}, cpuMs: () => 0 },
   ) {
     this.webSockets = webSocketLimits(cell);
-    const { tunnels, slot, gate } = objects;
+    const { tunnels, slot, gate } = parts;
+    this.#mainChannel = parts.mainChannel;
     this.#secret = secret;
     this.#onActivity = onActivity;
     this.objects = new ObjectQuestions(tunnels, slot, async (request) => this.#runOf(request));
@@ -228,6 +232,8 @@ export class GatewayServer {
 
   /** Finds the run that a request belongs to. The hooks of a dispatched run are made at its first request. */
   async #runOf(request: IncomingMessage): Promise<RunHooks | undefined> {
+    if (this.#mainChannel?.isCurrent === false && !(await this.#mainChannel.becomesCurrent()))
+      throw new Refusal(outdated);
     const { headers } = request;
     const childText = headers[cellHeaders.child];
     const token = headers[cellHeaders.run] ?? takeRunProtocol(request);
