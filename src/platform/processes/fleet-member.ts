@@ -5,8 +5,7 @@ import { beatMs, MessageConnection, silenceMsMax, type FromEdge, type FromMain }
 export class Member {
   readonly connection: MessageConnection<FromEdge, FromMain>;
   id = 0;
-  /** Whether it serves visitors. Before that, it reads everything. */
-  isServing = false;
+  #isServing = false;
   readonly #readMsMax: number;
   #beatAtMs = -Infinity;
   /** When the oldest beat without an answer was sent. */
@@ -34,6 +33,18 @@ export class Member {
     this.#askedMs ??= nowMs;
     if (this.#position >= this.#goal.position) this.#goal = { position: end, sinceMs: nowMs };
     this.connection.send({ do: "beat", lagSeconds });
+  }
+
+  /** Whether it serves visitors. Before that, it reads everything, and does not answer. */
+  get isServing(): boolean {
+    return this.#isServing;
+  }
+
+  /** It has read everything. */
+  begins(): void {
+    this.#isServing = true;
+    this.#askedMs = undefined;
+    this.#goal.sinceMs = performance.now();
   }
 
   mayReadUntil(position: number): void {
@@ -76,6 +87,6 @@ export class Member {
   }
 
   get #mayRead(): boolean {
-    return !this.isServing || this.#isReading || this.#position < this.#readsUntil;
+    return !this.#isServing || this.#isReading || this.#position < this.#readsUntil;
   }
 }

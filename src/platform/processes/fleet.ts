@@ -184,7 +184,7 @@ export class Fleet {
         });
         return;
       case "ready":
-        member.isServing = true;
+        member.begins();
         for (const resolve of this.#joining.splice(0)) resolve();
         return;
       case "note":

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { pino } from "pino";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ChangeListeners } from "../storage/changes/listeners.ts";
@@ -11,11 +12,13 @@ import { Fleet } from "./fleet.ts";
 import { MainChannel } from "./main-channel.ts";
 import { MessageBus } from "./message-bus.ts";
 import {
+  beatMs,
   channelPath,
   connectTo,
   MessageConnection,
   protocolVersion,
   ringPath,
+  silenceMsMax,
   type FromEdge,
   type FromMain,
 } from "./protocol.ts";
@@ -196,6 +199,17 @@ describe("an edge process", () => {
     state = long;
     await inMain.publish("state", long);
     await expect.poll(() => told.at(-1) === long).toBe(true);
+  });
+
+  it("that has loaded for long is not taken out when it serves", async () => {
+    const folder = newFolder();
+    const fleet = await startFleet(folder);
+    const { channel } = newChannel(folder);
+    await channel.join();
+    await delay(silenceMsMax + 2 * beatMs);
+    await Promise.all([channel.caughtUp(), fleet.serves(1)]);
+    await delay(2 * beatMs);
+    expect([fleet.serving, stalled]).toEqual([1, []]);
   });
 
   it("that does not get on is taken out, and serves nothing", async () => {
