@@ -130,9 +130,11 @@ it("smart routing learns from the requests of every process, and its results are
 
 it("an edge process that is stopped delays no change for long, and serves nothing stale when it goes on", async () => {
   const [stopped] = cores.pids("edge");
+  const id = /"id":(\d+)/.exec(readFileSync(`/proc/${stopped!}/environ`, "utf8"))![1];
   process.kill(stopped!, "SIGSTOP");
   await cores.addName("new");
-  await vi.waitFor(() => expect(cores.server.stderr()).toContain("an edge process does not answer"));
+  const noted = `"edge":${id},"msg":"an edge process does not answer`;
+  await vi.waitFor(() => expect(cores.server.stderr()).toContain(noted), wait);
   // Connections that wait in the queue are accepted by those that run.
   expect(await ask(cores.server.ready.edge, "new.cores.example")).toBe(200);
   process.kill(stopped!, "SIGCONT");
