@@ -5,7 +5,9 @@ import { beatMs, MessageConnection, silenceMsMax, type FromEdge, type FromMain }
 export class Member {
   readonly connection: MessageConnection<FromEdge, FromMain>;
   id = 0;
-  #isServing = false;
+  /** Whether it serves visitors. Before that, it reads everything, and does not answer. */
+  isServing = false;
+  #hasAnswered = false;
   readonly #readMsMax: number;
   #beatAtMs = -Infinity;
   /** When the oldest beat without an answer was sent. */
@@ -35,18 +37,6 @@ export class Member {
     this.connection.send({ do: "beat", lagSeconds });
   }
 
-  /** Whether it serves visitors. Before that, it reads everything, and does not answer. */
-  get isServing(): boolean {
-    return this.#isServing;
-  }
-
-  /** It has read everything. */
-  begins(): void {
-    this.#isServing = true;
-    this.#askedMs = undefined;
-    this.#goal.sinceMs = performance.now();
-  }
-
   mayReadUntil(position: number): void {
     this.#readsUntil = position;
   }
@@ -57,6 +47,7 @@ export class Member {
     this.#askedMs = undefined;
     this.#position = position;
     this.#isReading = isReading;
+    this.#hasAnswered ||= this.isServing;
     // What has come meanwhile takes time again.
     if (couldRead && !this.#mayRead) this.#goal.sinceMs = performance.now();
     this.#waiting = this.#waiting.filter((each) => {
@@ -87,6 +78,6 @@ export class Member {
   }
 
   get #mayRead(): boolean {
-    return !this.#isServing || this.#isReading || this.#position < this.#readsUntil;
+    return !this.#hasAnswered || this.#isReading || this.#position < this.#readsUntil;
   }
 }

@@ -184,7 +184,7 @@ export class Fleet {
         });
         return;
       case "ready":
-        member.begins();
+        member.isServing = true;
         for (const resolve of this.#joining.splice(0)) resolve();
         return;
       case "note":
