@@ -34,7 +34,7 @@ import type { CellScript } from "./process/script.ts";
 import { protocolLimits, type CellSettings } from "./settings.ts";
 import { connectorTo, Traffic } from "./limits/traffic.ts";
 import { joinVisitorWebSocket, type Visitor } from "./gateway/visitor-web-socket.ts";
-import { whenCurrent } from "./gateway/when-current.ts";
+import { whenCurrent } from "./when-current.ts";
 import { isUnprocessed } from "./gateway/unprocessed.ts";
 import { endCellRun, newToken, possibleCulpritsOf, type CellRun } from "./gateway/cell-run.ts";
 import { unawaited } from "../platform/util/uncaught.ts";

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { beatMs, MessageConnection, silenceMsMax, type FromEdge, type FromMain } from "./protocol.ts";
 
 /** An edge process, as main sees it. */
-export class Member {
+export class FleetMember {
   readonly connection: MessageConnection<FromEdge, FromMain>;
   id = 0;
   /** Whether it serves visitors. Before that, it reads everything, and does not answer. */
@@ -48,7 +48,7 @@ export class Member {
     this.#position = position;
     this.#isReading = isReading;
     this.#hasAnswered ||= this.isServing;
-    // What has come meanwhile takes time again.
+    // Changes that have come meanwhile take time again.
     if (couldRead && !this.#mayRead) this.#goal.sinceMs = performance.now();
     this.#waiting = this.#waiting.filter((each) => {
       if (each.position <= position) each.resolve();
@@ -58,7 +58,7 @@ export class Member {
 
   /** Resolves when it has reached a position. Does not wait for one that reads everything. */
   async reaches(position: number): Promise<void> {
-    if (this.#mayRead) return;
+    if (!this.isServing || this.#readsAgain) return;
     this.connection.send({ do: "tell", position });
     await new Promise<void>((resolve) => this.#waiting.push({ position, resolve }));
   }
@@ -67,7 +67,8 @@ export class Member {
   get isStalled(): boolean {
     const sinceMs = Math.min(
       this.#askedMs ?? Infinity,
-      this.#position < this.#goal.position ? this.#goal.sinceMs : Infinity,
+      // An answer is from before it has looked, so the next one shows the changes.
+      this.#position < this.#goal.position ? this.#goal.sinceMs + beatMs : Infinity,
     );
     return performance.now() - sinceMs > (this.#mayRead ? this.#readMsMax : silenceMsMax);
   }
@@ -77,7 +78,11 @@ export class Member {
     for (const { resolve } of this.#waiting.splice(0)) resolve();
   }
 
+  get #readsAgain(): boolean {
+    return this.#isReading || this.#position < this.#readsUntil;
+  }
+
   get #mayRead(): boolean {
-    return !this.#hasAnswered || this.#isReading || this.#position < this.#readsUntil;
+    return !this.#hasAnswered || this.#readsAgain;
   }
 }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { listenAt } from "../listen/listen.ts";
 import type { Change } from "../storage/storage.ts";
 import { unawaited } from "../util/uncaught.ts";
-import { Member } from "./fleet-member.ts";
+import { FleetMember } from "./fleet-member.ts";
 import { MessageBus } from "./message-bus.ts";
 import {
   beatMs,
@@ -51,7 +51,7 @@ export interface FleetOptions {
 export class Fleet {
   readonly #options: FleetOptions;
   readonly #ring: RingWriter;
-  readonly #members = new Set<Member>();
+  readonly #members = new Set<FleetMember>();
   readonly #server: Server;
   readonly #bus: MessageBus;
   #isListening = false;
@@ -162,14 +162,16 @@ export class Fleet {
   }
 
   #accept(socket: Socket): void {
-    const member = new Member(socket, this.#options.reloadMsMax, (message) => this.#receive(message, member));
+    const member = new FleetMember(socket, this.#options.reloadMsMax, (message) =>
+      this.#receive(message, member),
+    );
     member.connection.onEnd(() => {
       this.#members.delete(member);
       member.leave();
     });
   }
 
-  #receive(message: FromEdge, member: Member): void {
+  #receive(message: FromEdge, member: FleetMember): void {
     switch (message.say) {
       case "hello":
         member.id = message.id;
@@ -214,7 +216,7 @@ export class Fleet {
     }
   }
 
-  #takeOut(member: Member): void {
+  #takeOut(member: FleetMember): void {
     this.#members.delete(member);
     member.connection.end();
     member.leave();

@@ -29,8 +29,8 @@ export type CurrentData = Pick<MainChannel, "isCurrent" | "becomesCurrent">;
 
 /**
  * An edge process's view of the main process ("main"). Main writes each change into the ring before the API answers, and
- * this process looks there before it answers a request. So it serves nothing stale, whatever either has missed or
- * however long either was stopped, and needs no main process to serve.
+ * this process looks there before it answers a request. So it serves nothing stale, even if a
+ * message was lost or a process was stopped for long, and needs no main process to serve.
  */
 export class MainChannel implements ChangeFeed {
   readonly #folder: string;

@@ -5,7 +5,7 @@ import { eachLine } from "../util/bounded-lines.ts";
 import type { Change } from "../storage/storage.ts";
 
 /**
- * The protocol between the main process ("main") and edge processes. What concerns all edge processes is a record of the
+ * The protocol between the main process ("main") and edge processes. A message to all edge processes is a record of the
  * ring (`ring.ts`), which main writes and they read: before each request, and when main tells them to look. The rest
  * are lines of JSON over a Unix socket.
  */

@@ -75,7 +75,7 @@ const edges = 3;
 
 type State = number[];
 
-/** What may be wrong in the simulation. */
+/** Faults of the simulated processes. */
 interface Faults {
   /** It serves without comparing numbers. */
   isBlind?: boolean;
@@ -117,7 +117,7 @@ class Simulation {
   readonly #path: string;
   readonly #faults: Faults;
   readonly #database: State = Array.from({ length: keys }, () => 0);
-  /** What clients have seen acknowledged. */
+  /** The state that clients have seen acknowledged. */
   #acknowledged: State = [...this.#database];
   #main: { ring: RingWriter; isListening: boolean; known: State; due: number | undefined } | undefined;
   readonly #edges: Edge[] = [];
@@ -212,7 +212,7 @@ class Simulation {
     if (dies) this.#main = undefined;
   }
 
-  /** Main answers. What it read at its start, clients have seen too, and what they did may depend on it. */
+  /** Main answers. Clients may have seen all that it read at its start, and their changes may depend on it. */
   #acknowledge(): void {
     const main = this.#main!;
     const isWaiting = main.due !== undefined;
