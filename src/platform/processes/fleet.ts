@@ -21,7 +21,7 @@ import {
 import { lineBytesMax, RingWriter } from "./ring.ts";
 
 /** Edge processes learn of new records after this time, if no request makes them look earlier. */
-const noticeMs = 10;
+const noticeMs = 50;
 /** To read so many rows takes an edge process so long that visitors would notice if they waited for it. */
 const fewChanges = 50;
 /** Changes of one record of a large transaction. */
