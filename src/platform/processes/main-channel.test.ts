@@ -137,7 +137,7 @@ describe("an edge process", () => {
     const { promise: isRead, resolve: read } = Promise.withResolvers<void>();
     const { channel, received } = await startChannel(folder, fleet, { reload: async () => isRead });
     fleet.reload();
-    await expect.poll(() => channel.lagSeconds, { timeout: 5000 }).toBeGreaterThan(2);
+    await expect.poll(() => channel.lagSeconds).toBeGreaterThan(2);
     expect(channel.isCurrent).toBe(true);
     await fleet.broadcast([change]);
     expect([channel.isCurrent, received]).toEqual([false, []]);
@@ -217,7 +217,7 @@ describe("an edge process", () => {
     const fleet = await startFleet(folder);
     const { channel } = await startChannel(folder, fleet, { apply: async () => new Promise(() => {}) });
     await fleet.broadcast([change]);
-    await expect.poll(() => stalled, { timeout: 8000 }).toEqual([1]);
+    await expect.poll(() => stalled).toEqual([1]);
     expect(channel.isCurrent).toBe(false);
   });
 
