@@ -233,6 +233,7 @@ const realTime: readonly [RegExp, string][] = [
     "other nodes have clocks of their own",
   ],
   [/^src\/platform\/(observability|access-log|tracing)\//, "logs and traces"],
+  [/^src\/edge\/http-server\/response-head\.ts$/, "the Date field, for visitors with clocks of their own"],
   [/^src\/platform\/util\/token-buckets\.ts$/, "a default; callers pass the clock"],
   [/^src\/rules\/request\/request-fields\.ts$/, "a default; the edge passes the time of the request"],
   [/^src\/edge\/(smart-routing\/|origin\/origins\.ts$)/, "connections"],

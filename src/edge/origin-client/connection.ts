@@ -135,8 +135,9 @@ export class OriginConnection implements ResponseEvents, BodyEvents, Timed {
     this.#inFlight!.receiver.head(status, text, headers);
   }
 
-  data(chunk: Buffer): void {
-    this.#inFlight!.receiver.data(chunk);
+  data(chunk: Buffer, isOwned: boolean): void {
+    const { receiver } = this.#inFlight!;
+    receiver.data(isOwned || receiver.copiesData === true ? chunk : Buffer.from(chunk));
   }
 
   end(last: string, trailers: readonly string[]): void {

@@ -30,6 +30,8 @@ export interface ResponseReceiver {
   /** `headers` are names and values in turn, as the origin wrote them. Interim responses are not reported. */
   head(status: number, text: string, headers: string[]): void;
   data(chunk: Buffer): void;
+  /** Whether `data` uses or copies its bytes at once, so that they may be overwritten later. */
+  readonly copiesData?: boolean;
   /** `last` is the whole body in Latin-1 if it came together with the head, else "". `trailers` are like headers. */
   end(last: string, trailers: readonly string[]): void;
   failed(error: Error): void;

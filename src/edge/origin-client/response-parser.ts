@@ -5,7 +5,8 @@ import { framingOf, headPattern, parseHeaders, type Framing } from "./response-h
 /** The findings of the parser; see `ResponseReceiver`. */
 export interface ResponseEvents {
   head(status: number, text: string, headers: string[]): void;
-  data(chunk: Buffer): void;
+  /** `isOwned`: nothing overwrites the bytes later. */
+  data(chunk: Buffer, isOwned: boolean): void;
   end(last: string, trailers: readonly string[]): void;
 }
 
@@ -140,7 +141,7 @@ export class ResponseParser {
     if (body.kind === "chunked") return this.#readChunks(bytes, from, length, isOwned);
     const to = body.kind === "close" ? length : Math.min(length, from + this.#left);
     if (body.kind === "length") this.#left -= to - from;
-    this.#events!.data(part(bytes, from, to, isOwned));
+    this.#events!.data(bytes.subarray(from, to), isOwned);
     if (body.kind === "length" && this.#left === 0 && this.#events !== undefined) this.#end("", []);
     return to;
   }
@@ -150,7 +151,7 @@ export class ResponseParser {
     let at = from;
     while (at < length && this.#events !== undefined) {
       at = chunks.read(bytes, at, length);
-      if (chunks.dataFrom < at) this.#events.data(part(bytes, chunks.dataFrom, at, isOwned));
+      if (chunks.dataFrom < at) this.#events.data(bytes.subarray(chunks.dataFrom, at), isOwned);
       if (chunks.trailers !== undefined) {
         if (this.#events !== undefined) this.#end("", chunks.trailers);
         return at;
@@ -165,6 +166,3 @@ export class ResponseParser {
     events.end(last, trailers);
   }
 }
-
-const part = (bytes: Buffer, from: number, to: number, isOwned: boolean): Buffer =>
-  isOwned ? bytes.subarray(from, to) : Buffer.from(bytes.subarray(from, to));

@@ -4,6 +4,7 @@ import { breakOff } from "../../platform/util/raw-http.ts";
 import { reasonPhrase } from "../../platform/util/reason-phrase.ts";
 import type { Path, Race } from "../configuration/route.ts";
 import { visitorErrors } from "../http/errors.ts";
+import { Http1Response } from "../http-server/response.ts";
 import { visitorHeaders, visitorTrailers } from "../http/headers.ts";
 import type { ResponseReceiver, Exchange } from "../origin-client/exchange.ts";
 import { attemptAnswered, attemptFailed } from "./attempt-trace.ts";
@@ -64,10 +65,15 @@ export class ResponseDelivery implements ResponseReceiver {
     this.#hasAnswered = true;
   }
 
+  get copiesData(): boolean {
+    return this.#to.response instanceof Http1Response;
+  }
+
   data(chunk: Buffer): void {
     const { response } = this.#to;
+    const hasRoom = response instanceof Http1Response ? response.writeCopy(chunk) : response.write(chunk);
     // A single read from the origin may contain thousands of chunks, which still arrive after the pause.
-    if (response.write(chunk) || this.#isFull) return;
+    if (hasRoom || this.#isFull) return;
     this.#isFull = true;
     this.#exchange!.pause();
     response.once("drain", this.#resume);

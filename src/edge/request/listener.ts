@@ -1,9 +1,6 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { announceEnd, drain, listen, openConnections } from "../../control/api/server/listener.ts";
-import { responseClass } from "../../platform/access-log/counted-response.ts";
-import { continueWhenRead } from "../../platform/listen/continue.ts";
 import type { ListenAt } from "../../platform/listen/listen.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { observeResponse } from "../../platform/observability/observation.ts";
@@ -16,6 +13,7 @@ import type { EdgeHandler, EdgeHttpRequest, UpgradeHandler, EdgeUpgradeRequest }
 import { removeConsoleCookies } from "../http/console-cookies.ts";
 import { sayGoingAway } from "../http/going-away.ts";
 import { originHeaders } from "../http/headers.ts";
+import { Http1Server } from "../http-server/server.ts";
 import { bodyPrefixBytesMax, readPrefix, type BodyPrefix } from "./body-prefix.ts";
 import { refuseMalformed } from "./malformed.ts";
 import { Origins } from "../origin/origins.ts";
@@ -26,31 +24,11 @@ import { newRay } from "./ray.ts";
 import { chooseOrigin, type AskedOrigin, type ChosenOrigin } from "../origin/choose-origin.ts";
 import { edgeRequestOf, forwarded, type Found } from "./found.ts";
 import type { EdgeZone, HostEntry } from "../configuration/snapshot.ts";
-import type { EdgeSettings } from "../http/settings.ts";
-import { parseRequestTarget, type RequestTarget } from "./request-target.ts";
+import { parseRequestTarget } from "./request-target.ts";
 import { hopsMax, viaName, type Via } from "../http/via.ts";
 import { servedEntry } from "./served-entry.ts";
 import { isWebSocket, joinOriginWebSocket } from "../origin/upgrade.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
-
-/** The latest response on a connection, until it is closed. */
-const latestResponse = Symbol("latest response");
-type Connection = Duplex & { [latestResponse]?: ServerResponse | undefined };
-
-/**
- * Notes the response in a property of its connection. A WeakMap would keep responses beyond the next minor
- * collection, and so would a closed connection: the property is cleared when the response closes.
- */
-function noteResponse(response: ServerResponse): void {
-  if ("stream" in response) return; // HTTP/2 reports no malformed requests
-  (response.req.socket as Connection)[latestResponse] = response;
-  response.on("close", forgetResponse);
-}
-
-function forgetResponse(this: ServerResponse): void {
-  const connection = this.req.socket as Connection;
-  if (connection[latestResponse] === this) connection[latestResponse] = undefined;
-}
 
 /** The edge: finds the zone of each request in memory and proxies the request to its origin. */
 export class Edge {
@@ -58,10 +36,8 @@ export class Edge {
   readonly #origins: Origins;
   #handlers: readonly EdgeHandler[];
   #upgradeHandlers: readonly UpgradeHandler[];
-  readonly #server: Server;
+  readonly #server: Http1Server;
   readonly #webSockets = new Set<Socket>();
-  /** Connections with an ambiguous request, on which nothing more is served. */
-  readonly #refused = new WeakSet<Socket>();
 
   constructor(options: EdgeOptions) {
     const { settings } = options;
@@ -69,31 +45,11 @@ export class Edge {
     this.#handlers = options.handlers ?? [];
     this.#upgradeHandlers = options.upgradeHandlers ?? [];
     this.#origins = options.origins ?? new Origins(settings, options.policy);
-    this.#server = createServer({
-      ServerResponse: responseClass(options.accessLog),
-      insecureHTTPParser: false,
-      requireHostHeader: false, // answered with our own page
-      maxHeaderSize: settings.headerBytesMax,
-      headersTimeout: settings.headTimeoutMs,
-      requestTimeout: 0, // uploads may take long; the idle timeout ends stalled ones
-      keepAliveTimeout: settings.keepAliveTimeoutMs,
-      connectionsCheckingInterval: 5000,
-      shouldUpgradeCallback: isWebSocket,
-    });
-    this.#server.maxHeadersCount = settings.headerCountMax * 2; // slightly too many headers get our own page
-    this.#server.setTimeout(settings.idleTimeoutMs);
-    continueWhenRead(this.#server);
-    this.#server.on("request", (request, response) => this.serve(request, response));
-    this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
-      this.serveUpgrade(request, socket as Socket, head),
-    );
-    this.#server.on("clientError", (error, socket) => {
-      const answer = (socket as Connection)[latestResponse];
-      // The previous request was refused and its page is being sent: it is the last response on this
-      // connection.
-      if (this.#refused.has(socket as Socket) && answer?.headersSent === true && answer.socket !== null)
-        answer.end();
-      else refuseMalformed(error, socket, answer, newRay(settings.colo));
+    this.#server = new Http1Server(settings, {
+      serve: (request, response) => this.serve(request, response),
+      isUpgrade: isWebSocket,
+      serveUpgrade: (request, socket, head) => this.serveUpgrade(request, socket, head),
+      refuse: (error, socket, bytes) => refuseMalformed(error, socket, bytes, newRay(settings.colo)),
     });
   }
 
@@ -104,12 +60,12 @@ export class Edge {
   }
 
   async listen(at: ListenAt): Promise<AddressInfo> {
-    return listen(this.#server, at);
+    return this.#server.listen(at);
   }
 
   /** Serves HTTP/1.1 on a connection that another listener accepted, for TLS. */
   accept(socket: Duplex): void {
-    this.#server.emit("connection", socket);
+    this.#server.accept(socket);
   }
 
   /** Serves a request of another server, for HTTP/2. */
@@ -136,12 +92,12 @@ export class Edge {
 
   /** The listening address; undefined while not listening. */
   get address(): AddressInfo | undefined {
-    return (this.#server.address() as AddressInfo | null) ?? undefined;
+    return this.#server.address;
   }
 
   /** Numbers of open connections: of HTTP/1, also over TLS, and of WebSockets among them. */
   get open(): { connections: number; webSockets: number } {
-    return { connections: openConnections(this.#server), webSockets: this.#webSockets.size };
+    return { connections: this.#server.open, webSockets: this.#webSockets.size };
   }
 
   /** The origin of a request. Rejects with a visitor error if its name cannot be resolved. */
@@ -151,24 +107,21 @@ export class Edge {
 
   /** From now on, each response ends its connection. */
   announceEnd(): void {
-    announceEnd(this.#server);
+    this.#server.announceEnd();
   }
 
   /** Stops accepting, finishes running requests until the deadline, and aborts the rest. */
   async close(deadlineMs: number): Promise<void> {
     const deadline = setTimeout(() => this.#webSockets.forEach((socket) => socket.destroy()), deadlineMs);
     this.#webSockets.forEach(sayGoingAway);
-    await drain(this.#server, deadlineMs);
+    await this.#server.drain(deadlineMs);
     clearTimeout(deadline);
     this.#webSockets.forEach((socket) => socket.destroy());
     this.#origins.close();
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse, ray: string): Promise<void> {
-    if (this.#refused.has(request.socket)) return;
-    noteResponse(response);
-    // The parser drops bytes after a request with Upgrade in the same packet, so the next request needs a new
-    // connection.
+    // Its client may go on in another protocol.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     let found: Found | undefined;
     const { accessLog, observe, traces, mainChannel } = this.#options;
@@ -214,7 +167,7 @@ export class Edge {
   #find(request: IncomingMessage, ray: string, { record, span }: Pick<Found, "record" | "span">): Found {
     const { snapshot, settings, requestCf, viaHeader } = this.#options;
     removeConsoleCookies(request);
-    const asked = this.#target(request, settings);
+    const asked = parseRequestTarget(request, settings);
     const { host, path } = asked;
     if (this.#options.isStale?.() === true) throw visitorErrors.stale();
     const zone = snapshot.findZone(host);
@@ -352,15 +305,6 @@ export class Edge {
         via: via && viaHeader?.write(via, hostHeader),
       }),
     };
-  }
-
-  #target(request: IncomingMessage, settings: EdgeSettings): RequestTarget {
-    try {
-      return parseRequestTarget(request, settings);
-    } catch (error) {
-      this.#refused.add(request.socket);
-      throw error;
-    }
   }
 
   #visitorError(error: unknown, request: IncomingMessage, ray: string): VisitorError {
