@@ -184,7 +184,7 @@ export class WatchedFolders {
     try {
       const { modifiedMs, atMs, names } = folder.listed!;
       const isEnd = isCalm || names.size > listedMax;
-      // From now on the kernel reports again. What has changed before is found below.
+      // From now on the kernel reports again. Earlier changes are found below.
       if (isEnd) this.#watch(folder);
       if (isEnd || atMs - modifiedMs <= sameTimeMs || lstatSync(folder.path).mtimeMs !== modifiedMs)
         this.#compare(folder);

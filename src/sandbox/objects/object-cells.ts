@@ -347,9 +347,8 @@ export class ObjectCells {
       const noteLine = (line: string): void => logger.debug({ object_cell: id }, line);
       const cell = await Cell.boot(id, settings, noteLine, { tunnels, objects, gate });
       // A namespace with a cell of its own gets its script's CPU limit. A shared cell stalls after `stallCpuMs`.
-      const limits = assignment.isAlone
-        ? { ...settings, stallCpuMs: Math.max(settings.stallCpuMs, cpuMs) }
-        : settings;
+      const stallCpuMs = Math.max(settings.stallCpuMs, assignment.isAlone ? cpuMs : 0);
+      const limits = { ...settings, stallCpuMs };
       const open = new OpenCell({ slot, ...assignment }, cell, namespaces, spares, limits);
       this.#open.set(slot, open);
       tunnels.open(slot, cell.rpcSocket, gate);

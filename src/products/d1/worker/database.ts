@@ -5,7 +5,13 @@
 import { DurableObject } from "cloudflare:workers";
 import { dump, dumpBody, type DumpOptions } from "./dump.ts";
 import { isRead } from "./is-read.ts";
-import { runStatements, type Figures, type Format, type Result, type Statement } from "./run-statements.ts";
+import {
+  runStatements,
+  type ConnectionFigures,
+  type Format,
+  type Result,
+  type Statement,
+} from "./run-statements.ts";
 import { countParameters, splitStatements, StatementSplitter } from "./split.ts";
 
 /** The header with the state that a session has seen, in requests and responses. */
@@ -28,7 +34,7 @@ export class DatabaseObject extends DurableObject<object> {
   /** The stored number of writes, once it was read. */
   #known: number | undefined;
   /** The figures of the connection since the last call; undefined if it has written or failed. */
-  #unchanged: Figures | undefined;
+  #unchanged: ConnectionFigures | undefined;
 
   override async fetch(request: Request): Promise<Response> {
     const [path, query] = partsOf(request.url);

@@ -49,7 +49,7 @@ interface Budget {
 }
 
 /** Figures of the connection and of the database, after a statement. */
-export interface Figures {
+export interface ConnectionFigures {
   changes: number;
   rowId: number;
   bytes: number;
@@ -65,8 +65,8 @@ export function runStatements(
   sql: SqlStorage,
   statements: readonly Statement[],
   format: Format,
-  known?: Figures,
-): { results: Result[]; hasWritten: boolean; after: Figures } {
+  known?: ConnectionFigures,
+): { results: Result[]; hasWritten: boolean; after: ConnectionFigures } {
   const asked = statements.filter(notEmpty);
   if (asked.length === 0) throw new Error("No SQL statements detected.");
   if (asked.length > statementsMax)
@@ -84,8 +84,8 @@ export function runStatements(
 function runOne(
   sql: SqlStorage,
   { sql: text, params = [] }: Statement,
-  { format, budget, before }: { format: Format; budget: Budget; before: Figures },
-): [Result, Figures] {
+  { format, budget, before }: { format: Format; budget: Budget; before: ConnectionFigures },
+): [Result, ConnectionFigures] {
   const begin = performance.now();
   const cursor = sql.exec(text, ...params.map(valueOf));
   const results = readRows(cursor, format, budget);
@@ -113,7 +113,7 @@ function runOne(
   return [result, after];
 }
 
-function figuresOf(sql: SqlStorage): Figures {
+function figuresOf(sql: SqlStorage): ConnectionFigures {
   const [row] = sql.exec("SELECT total_changes(), last_insert_rowid()").raw<[number, number]>();
   const [changes, rowId] = row!;
   return { changes, rowId, bytes: sql.databaseSize };
