@@ -35,8 +35,6 @@ export default defineConfig({
           ...shared,
           name: "unit",
           include: ["src/**/*.test.ts", "test/{tidy,rooms}.test.ts"],
-          // All files of a worker share its process and the product's modules, which take a fifth of the CPU time to load.
-          isolate: false,
           maxWorkers: 2,
         },
       },

@@ -12,9 +12,3 @@ afterEach(() => {
 const { waitFor, waitUntil } = vi;
 vi.waitFor = (callback, options = {}) => waitFor(callback, longer(options));
 vi.waitUntil = (callback, options = {}) => waitUntil(callback, longer(options));
-
-// Files of unit tests share processes: each leaves them as they were.
-afterAll(() => {
-  Object.assign(vi, { waitFor, waitUntil });
-  vi.useRealTimers();
-});

@@ -92,12 +92,15 @@ describe("version 2", () => {
 
   it("walks pages by cursor, in both directions", async () => {
     for (let i = 0; i < 7; i++) await client.zones.edit({ zone_id, paused: i % 2 === 0 });
-    const whole = await entries({ limit: 1000 });
-    const newest = await entries({ limit: 3 });
-    const oldest = await entries({ limit: 2, direction: "asc" });
-    expect(newest.map(({ id }) => id)).toEqual(whole.map(({ id }) => id));
-    expect(oldest.map(({ id }) => id).toReversed()).toEqual(whole.map(({ id }) => id));
-    expect(new Set(whole.map(({ id }) => id)).size).toBe(whole.length);
+    // The platform adds an entry when it has checked the zone, which may come between two walks.
+    await vi.waitFor(async () => {
+      const whole = await entries({ limit: 1000 });
+      const newest = await entries({ limit: 3 });
+      const oldest = await entries({ limit: 2, direction: "asc" });
+      expect(newest.map(({ id }) => id)).toEqual(whole.map(({ id }) => id));
+      expect(oldest.map(({ id }) => id).toReversed()).toEqual(whole.map(({ id }) => id));
+      expect(new Set(whole.map(({ id }) => id)).size).toBe(whole.length);
+    });
   });
 
   it("filters by each field, and by its absence", async () => {
@@ -195,9 +198,12 @@ describe("version 2", () => {
 describe("version 1", () => {
   it("walks the account's and the user's pages", async () => {
     await client.user.edit({ first_name: "First" });
-    const ofAccount = await Array.fromAsync(client.auditLogs.list({ account_id, per_page: 4 }));
+    // The platform adds an entry when it has checked the zone, which may come between two walks.
+    await vi.waitFor(async () => {
+      const ofAccount = await Array.fromAsync(client.auditLogs.list({ account_id, per_page: 4 }));
+      expect(ofAccount.map(({ id }) => id)).toEqual((await entries()).map(({ id }) => id));
+    });
     const ofUser = await Array.fromAsync(client.user.auditLogs.list({ per_page: 3 }));
-    expect(ofAccount.map(({ id }) => id)).toEqual((await entries()).map(({ id }) => id));
     expect(ofUser[0]).toMatchObject({
       action: { result: true, type: "user_edit" },
       resource: { type: "user" },

@@ -208,8 +208,9 @@ describe("zone files", () => {
     await importFile(zone_id, { file: "a 60 A 192.0.2.1\n" }, "?update=true");
     const path = `/accounts/${server.ready.account_id}/logs/audit?zone_id=${zone_id}`;
     const { body } = await server.call("GET", `${path}&since=2020-01-01&before=2100-01-01`);
-    const entries = body.result as { raw: { uri: string } }[];
-    expect(entries.filter(({ raw }) => raw.uri.endsWith("/import"))).toHaveLength(1);
+    // The platform's own entries, such as of the zone's activation, have no call.
+    const entries = body.result as { raw: { uri: string } | null }[];
+    expect(entries.filter(({ raw }) => raw?.uri.endsWith("/import") === true)).toHaveLength(1);
   });
 
   it("have the zone's current serial", async () => {
