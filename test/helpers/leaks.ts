@@ -2,6 +2,7 @@ import { ServerResponse } from "node:http";
 import { Http2ServerResponse } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Http1Response } from "../../src/edge/http-server/response.ts";
 
 /** The folders of the program, and of the data of tests, on this machine. */
 const places = [process.cwd(), join(tmpdir(), "selvedge-")];
@@ -66,7 +67,8 @@ export function watchAnswers(): () => void {
     for (const leak of found)
       leaks.push(`${answer.statusCode} says ${leak}: ${(bodies.get(answer) ?? head).slice(0, 500)}`);
   };
-  const prototypes = [ServerResponse.prototype, Http2ServerResponse.prototype] as AnyResponse[];
+  const classes = [ServerResponse, Http2ServerResponse, Http1Response];
+  const prototypes = classes.map(({ prototype }) => prototype as unknown as AnyResponse);
   const restore = prototypes.map((prototype) => {
     // oxlint-disable-next-line typescript/unbound-method -- called with their own `this` below
     const { write, end } = prototype;
