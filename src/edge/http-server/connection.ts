@@ -108,7 +108,10 @@ export class Http1Connection implements Timed, RequestSource, ResponseSink {
         else break;
       }
     } catch (error) {
-      if (!(error instanceof RequestError || error instanceof ResponseError)) throw error;
+      if (!(error instanceof RequestError || error instanceof ResponseError)) {
+        this.#state = "ended"; // a reader of the body failed, and bytes behind it would be read from their middle on
+        throw error;
+      }
       this.#refuse(error instanceof RequestError ? error : malformed(), bytes.toString("latin1", 0, length));
       return true;
     }

@@ -77,7 +77,7 @@ function readFields(head: ParsedHead, isHttp11: boolean): void {
     const name = headers[i]!;
     const value = headers[i + 1]!;
     // Blanks around a value are no part of it, but a tab behind a framing is one that other parsers may read otherwise.
-    if (value.charCodeAt(value.length - 1) === 0x09) headers[i + 1] = value.replace(/[\t ]+$/, "");
+    if (value.charCodeAt(value.length - 1) === 0x09) headers[i + 1] = withoutBlanks(value);
     // The fields below have names of these lengths.
     const { length: size } = name;
     if (size !== 10 && size !== 14 && size !== 17 && size !== 6 && size !== 7) continue;
@@ -112,4 +112,11 @@ function readFields(head: ParsedHead, isHttp11: boolean): void {
     .map((option) => option.trim());
   head.isKeptAlive = !options.includes("close") && (isHttp11 || options.includes("keep-alive"));
   head.isUpgrade = upgrade && options.includes("upgrade");
+}
+
+/** Without blanks at its end. A pattern would take quadratic time for blanks inside of the value. */
+function withoutBlanks(value: string): string {
+  let to = value.length;
+  while (to > 0 && (value.charCodeAt(to - 1) === 0x09 || value.charCodeAt(to - 1) === 0x20)) to--;
+  return value.slice(0, to);
 }
