@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
+import { runtimeDate } from "./runtime-date.ts";
 import type { CellScript } from "./script.ts";
 import { clockSuffix, hasScriptClock } from "./script-clock.ts";
 import { identifier, link } from "./worker-linker.ts";
@@ -63,7 +64,7 @@ export function loadable(script: CellScript): unknown {
   return {
     mainModule: `${home}/entry.js`,
     modules,
-    compatibilityDate: script.compatibilityDate,
+    compatibilityDate: runtimeDate(script.compatibilityDate),
     compatibilityFlags: flagsOf(script),
     env: script.env,
     systemEntrypoints: (script.bindings ?? []).flatMap(({ name, systemEntrypoint }) =>
