@@ -126,11 +126,13 @@ export class Edge {
     let found: Found | undefined;
     const { accessLog, observe, traces, mainChannel } = this.#options;
     if (observe !== undefined) observeResponse(response, request, observe, () => found?.zone?.name);
+    // First of all: a change may also say which requests are logged.
+    const isStale = mainChannel?.isCurrent === false && !(await mainChannel.becomesCurrent());
+    if (response.destroyed) return;
     const record = accessLog?.begin(request, response, ray);
     const span = traces?.begin(request, response, record);
     try {
-      if (mainChannel?.isCurrent === false && !(await mainChannel.becomesCurrent()))
-        throw visitorErrors.stale();
+      if (isStale) throw visitorErrors.stale();
       found = this.#find(request, ray, { record, span });
       if (record !== undefined) accessLog!.sees(record, found);
       if (span !== undefined) traces!.sees(span, request, ray, found);
@@ -148,11 +150,12 @@ export class Edge {
     socket.on("close", () => this.#webSockets.delete(socket));
     socket.on("error", () => socket.destroy());
     const { accessLog, traces, mainChannel } = this.#options;
+    const isStale = mainChannel?.isCurrent === false && !(await mainChannel.becomesCurrent());
+    if (socket.destroyed) return;
     const record = accessLog?.beginUpgrade(request, socket, ray);
     const span = traces?.begin(request, socket, record);
     try {
-      if (mainChannel?.isCurrent === false && !(await mainChannel.becomesCurrent()))
-        throw visitorErrors.stale();
+      if (isStale) throw visitorErrors.stale();
       const found = this.#find(request, ray, { record, span });
       if (record !== undefined) accessLog!.sees(record, found);
       if (span !== undefined) traces!.sees(span, request, ray, found);
