@@ -249,9 +249,10 @@ it("a shipped log is encrypted, goes on after a restart, and is restored with th
   );
   expect(values.toSorted()).toEqual(["a short one", "after the restarta", "before the restart"]);
 
+  const freePorts = ["api", "edge", "dns"].flatMap((name) => [`--${name}-listen`, "127.0.0.1:0"]);
   for (const [environment, message] of [
     [{ SELVEDGE_BACKUP_PASSPHRASE: wrongPassphrase }, "was encrypted with another one"],
     [{}, "is encrypted. Set --backup-passphrase-file"],
   ] as const)
-    expect((await selvedge(["serve", ...args], environment)).text).toContain(message);
+    expect((await selvedge(["serve", ...args, ...freePorts], environment)).text).toContain(message);
 });
