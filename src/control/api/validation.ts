@@ -3,41 +3,29 @@ import { show } from "../../platform/util/json.ts";
 import { isSensitiveAt } from "./sensitive.ts";
 import { suggest } from "../../platform/util/suggest.ts";
 import { ApiErrors, apiErrors, type ApiError } from "./errors.ts";
-
-const errorsMax = 10;
+import { firstIssues, issuesMax } from "./first-issues.ts";
 
 /**
  * Parses a value with its schema. `where` names the part of the request, "body" or "query". Throws ApiErrors.
  */
 export function validate<S extends z.ZodType>(schema: S, value: unknown, where: string): z.output<S> {
-  refuseLongLists(schema, value, [], where);
+  const early = firstIssues(schema, value);
+  if (early.length > 0) throw errorsOf(early, schema, value, where);
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const errors = withoutEchoes(parsed.error.issues)
-    .slice(0, errorsMax)
-    .flatMap((issue) => describe(issue, value, schema, where));
-  throw new ApiErrors(errors.slice(0, errorsMax));
+  throw errorsOf(parsed.error.issues, schema, value, where);
 }
 
-/**
- * Refuses lists that are too long before their items are checked: an issue takes more memory than the item that it is
- * about, and the schema would collect the issues of all items.
- */
-function refuseLongLists(schema: z.core.$ZodType, value: unknown, path: string[], where: string): void {
-  const { def, bag } = schema._zod as unknown as {
-    def: { type: string; innerType?: z.core.$ZodType; shape?: Record<string, z.core.$ZodType> };
-    bag: { maximum?: number };
-  };
-  if (def.innerType !== undefined) refuseLongLists(def.innerType, value, path, where);
-  else if (Array.isArray(value)) {
-    if (def.type !== "array" || bag.maximum === undefined || value.length <= bag.maximum) return;
-    const field = fieldAt(path, where);
-    const message = `Expected at most ${counted(bag.maximum, "array")} for ${field} but received ${show(value)}`;
-    throw new ApiErrors([apiErrors.invalid(message, pointerTo(path, where))]);
-  } else if (def.shape !== undefined && typeof value === "object" && value !== null)
-    for (const [key, field] of Object.entries(def.shape))
-      if (Object.hasOwn(value, key))
-        refuseLongLists(field, (value as Record<string, unknown>)[key], [...path, key], where);
+function errorsOf(
+  issues: readonly z.core.$ZodIssue[],
+  schema: z.ZodType,
+  value: unknown,
+  where: string,
+): ApiErrors {
+  const errors = withoutEchoes(issues)
+    .slice(0, issuesMax)
+    .flatMap((issue) => describe(issue, value, schema, where));
+  return new ApiErrors(errors.slice(0, issuesMax));
 }
 
 function describe(issue: z.core.$ZodIssue, root: unknown, schema: z.ZodType, where: string): ApiError[] {
@@ -53,7 +41,7 @@ function describe(issue: z.core.$ZodIssue, root: unknown, schema: z.ZodType, whe
   );
   if (issue.code === "unrecognized_keys") {
     const known = issue.path.length === 0 && "shape" in schema ? Object.keys(schema.shape as object) : [];
-    return issue.keys.slice(0, errorsMax).map((key) => {
+    return issue.keys.slice(0, issuesMax).map((key) => {
       const meant = key === "" ? undefined : suggest(key, known);
       const hint = meant === undefined ? "" : ` (did you mean "${meant}"?)`;
       return apiErrors.invalid(
