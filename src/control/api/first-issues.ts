@@ -121,7 +121,7 @@ function addAt(to: Issue[], key: PropertyKey, issues: readonly Issue[]): void {
 
 const isLarge = (value: unknown): boolean => valuesLeft(value, largeValues) < 0;
 
-/** What is left of a budget of values after this one and all inside it. Negative as soon as it is exceeded. */
+/** The rest of a budget of values after this one and all inside it. Negative as soon as it is exceeded. */
 function valuesLeft(value: unknown, budget: number): number {
   let left = budget - 1;
   if (typeof value !== "object" || value === null) return left;
