@@ -1,8 +1,16 @@
+import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 
 import { testMsMax, waitMsMax } from "./test/helpers/waits.ts";
 
+// Each test file has a process of its own, and many start wrangler or the platform: all take compiled code from here.
+process.env["NODE_COMPILE_CACHE"] ??= resolve("node_modules/.cache/selvedge-tests");
+
+/** Node loads TypeScript itself. Vite would transform every module again for each run. No test replaces modules. */
+const experimental = { viteModuleRunner: false, nodeLoader: false };
+
 const shared = {
+  experimental,
   testTimeout: testMsMax,
   hookTimeout: testMsMax,
   expect: { poll: { timeout: waitMsMax } },
@@ -28,6 +36,7 @@ const waiting = [
 
 export default defineConfig({
   test: {
+    experimental,
     globalSetup: "./test/helpers/postgres-template.ts",
     projects: [
       {
