@@ -109,7 +109,8 @@ describe.skipIf(browserPath === undefined)("every screen of the console, in a br
           ["dark", rulesOfColours],
         ] as const) {
           await page.emulateMedia({ colorScheme: theme });
-          for (const each of await findings(page, runOnly)) found.push(`${name}, ${theme} at ${width}: ${each}`);
+          for (const each of await findings(page, runOnly))
+            found.push(`${name}, ${theme} at ${width}: ${each}`);
         }
       }
       await makeLonger(page);
