@@ -32,7 +32,8 @@ import { nodes } from "./platform/capability-nodes.ts";
 import { fleet } from "./platform/capability-edge-processes.ts";
 import { processes } from "./platform/capability-processes.ts";
 import { blobs, dataFolder, ownListeners, reservation, storage } from "./platform/capability.ts";
-import { logpush, logpushCollection } from "./products/logpush/capability.ts";
+import { logpush } from "./products/logpush/capability.ts";
+import { logpushCollection } from "./products/logpush/collection/capability.ts";
 import { images } from "./products/images/capability.ts";
 import { kv } from "./products/kv/capability.ts";
 import { queues } from "./products/queues/capability.ts";
@@ -130,7 +131,9 @@ export const capabilities = [
 export type Services = ServicesOf<typeof capabilities>;
 
 /** Every operation of the management API. */
-export const operations = capabilities.flatMap((each: Capability) => each.operations);
+export const operations = (
+  await Promise.all(capabilities.map(async (each: Capability) => each.operations()))
+).flat();
 
 /** The errors of all capabilities, in the order of the list. */
 export const errorTables = capabilities.flatMap((each: Capability) => each.errors);

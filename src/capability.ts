@@ -131,7 +131,8 @@ export interface Capability<S extends object = object> {
   readonly name: string;
   readonly needs: readonly Capability[];
   readonly declares: Declaration | undefined;
-  readonly operations: readonly Operation[];
+  /** Loads its operations, which edge processes do not have. */
+  readonly operations: () => Promise<readonly Operation[]>;
   readonly errors: readonly ErrorTable[];
   readonly idParameters: readonly string[];
   readonly processes: Processes;
@@ -172,8 +173,11 @@ interface Declared<N extends readonly Capability[], S extends object, O, D exten
   atEdges?: Capability;
   /** Creates the services, under the names that other capabilities see. */
   create(needed: Needed<N, D>): S | Promise<S>;
-  /** They may use the services that it creates and those that it needs. */
-  operations?: readonly Operation<O>[];
+  /**
+   * They may use the services that it creates and those that it needs. Import their modules here, not with the module of
+   * the capability, because edge processes do not load them.
+   */
+  operations?(): Promise<readonly Operation<O>[]>;
   /** Its errors, for the reference page and for the tests of messages. */
   errors?: readonly ErrorTable[];
   /** The parameters in paths of its operations that must be ids. */
@@ -219,7 +223,8 @@ export function capability<
 >(
   declared: Declared<N, S, O, D>,
 ): ServicesOf<N> & S extends O ? Capability<S> : NotServed<Exclude<keyof O, keyof (ServicesOf<N> & S)>> {
-  const { name, needs, operations = [], errors = [], idParameters = [], processes = "main" } = declared;
+  const { name, needs, errors = [], idParameters = [], processes = "main" } = declared;
+  const operations = async (): Promise<readonly Operation<O>[]> => declared.operations?.() ?? [];
   const hasHandlers = declared.edgeHandlers !== undefined;
   const complete: Capability<S> = {
     name,
@@ -235,9 +240,10 @@ export function capability<
       const given = { ...platform, ...needed } as Needed<N, D>; // start() passes the services of all needs
       const created = await declared.create(given);
       const services: Given<N, S, D> = { ...given, ...created };
+      const ofMain = platform.own.role === "edge" ? [] : await operations();
       return {
         created,
-        operations: operations.map((operation) => ({ operation, services })),
+        operations: ofMain.map((operation) => ({ operation, services })),
         apiUpgrade: declared.apiUpgrade?.(services),
         edgeHandlers: declared.edgeHandlers?.(services) ?? [],
         bindings: declared.bindings?.(services) ?? {},

@@ -28,13 +28,13 @@ import { assetUploads } from "./workers/assets/uploads/capability.ts";
 import { dispatch } from "./workers/dispatch/capability.ts";
 import { tails } from "./workers/tail/capability.ts";
 import { scriptsForScripts, runtime } from "./workers/runtime/capability.ts";
-import { objects } from "./workers/objects/capability.ts";
-import { d1 } from "./products/d1/capability.ts";
-import { kv } from "./products/kv/capability.ts";
-import { queues } from "./products/queues/capability.ts";
-import { images } from "./products/images/capability.ts";
-import { workflows } from "./products/workflows/capability.ts";
-import { logpushCollection } from "./products/logpush/capability.ts";
+import { objectsAtEdges } from "./workers/objects/at-edges.ts";
+import { d1AtEdges } from "./products/d1/at-edges.ts";
+import { kvAtEdges } from "./products/kv/at-edges.ts";
+import { queuesAtEdges } from "./products/queues/at-edges.ts";
+import { imagesAtEdges } from "./products/images/at-edges.ts";
+import { workflowsAtEdges } from "./products/workflows/at-edges.ts";
+import { logpushCollection } from "./products/logpush/collection/capability.ts";
 
 /** The capabilities of edge processes, which load no others. */
 export const edgeCapabilities = [
@@ -74,13 +74,13 @@ export const edgeCapabilities = [
   tails,
   scriptsForScripts,
   runtime,
-  objects.atEdges!,
-  d1.atEdges!,
-  kv.atEdges!,
-  queues.atEdges!,
-  images.atEdges!,
+  objectsAtEdges,
+  d1AtEdges,
+  kvAtEdges,
+  queuesAtEdges,
+  imagesAtEdges,
   snippetsForScripts,
   snippets,
-  workflows.atEdges!,
+  workflowsAtEdges,
   logpushCollection,
 ] as const;

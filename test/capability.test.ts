@@ -31,7 +31,7 @@ const folder = {
   "capability.ts": `import { capability } from "../../capability.ts";
     import { storage } from "../../platform/capability.ts";
     import { bindings } from "../../workers/capability.ts";
-    import { noteErrorCodes, noteOperations } from "./api.ts";
+    import { noteErrorCodes } from "./api.ts";
     import { noteBinding, noteType } from "./binding.ts";
     import { declaration } from "./declaration.ts";
     import { noteErrors, Notes } from "./notes.ts";
@@ -41,7 +41,7 @@ const folder = {
       declares: declaration,
       needs: [storage, bindings],
       create: ({ config, storage: database }) => ({ notes: new Notes(database, config.notesMax) }),
-      operations: noteOperations,
+      operations: async () => (await import("./api.ts")).noteOperations,
       errors: [{ title: "Notes", errors: noteErrors, codes: noteErrorCodes }],
       idParameters: ["note_id"],
       bindings: (services) => ({

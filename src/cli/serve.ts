@@ -12,7 +12,6 @@ import { takeSupervised, notifySupervisor, type Supervised } from "../platform/p
 import type { RunningServer } from "../server.ts";
 import type { PlatformFilling } from "./testing/initial-state.ts";
 import { collectStart, collectWhenQuiet } from "../platform/util/collect-when-quiet.ts";
-import { checkFiles } from "./check-files.ts";
 import { exitSoon } from "./exit-soon.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 import { reloadOnSignal } from "./reload.ts";
@@ -43,7 +42,8 @@ export function registerServeCommand(program: Command): void {
       const passed = takePassedSockets(process.env, supervised?.addresses);
       const configured = configOf(options).config;
       const config = { ...withPassed(configured, passed), ...supervised?.addresses };
-      await checkFiles(config);
+      // For an edge process, its supervisor has done that.
+      if (supervised?.role !== "edge") await (await import("./check-files.ts")).checkFiles(config);
       const logger = loggerOf(config, supervised);
       const notify = await connectServiceManager(logger);
       if (supervised === undefined) stopWhenOrphaned(logger);

@@ -7,12 +7,10 @@ import { databaseUrl, sqliteFileOf } from "./config/derived.ts";
 import { edgeAddressesOf } from "./config/edge-addresses.ts";
 import { during } from "./listen/during.ts";
 import { reserve } from "./listen/reserve.ts";
-import { checkShippedLog, followLog } from "./log-shipping/follow-log.ts";
 import { shippedBlobs } from "./log-shipping/noted-blobs.ts";
 import { createBlobs } from "./open-blobs.ts";
 import { blobsOfEdgeProcess, serveBlobs } from "./blobs-of-edge-process.ts";
 import { processes } from "./capability-processes.ts";
-import { checkBackupSettings } from "./periodic-backups.ts";
 import { addressInfoOf, OwnListener } from "./own-listener.ts";
 import { unawaited } from "./util/uncaught.ts";
 import { closeDataFolder } from "./storage/private-files.ts";
@@ -116,6 +114,9 @@ export const storage = capability({
       );
       return { storage: await during("open the database", answering), logShipping: undefined };
     }
+    // Edge processes need neither.
+    const { checkBackupSettings } = await import("./periodic-backups.ts");
+    const { checkShippedLog, followLog } = await import("./log-shipping/follow-log.ts");
     checkBackupSettings(config);
     await checkShippedLog(config, logger);
     const { logShipping, follower } = followLog(config, logger);

@@ -32,6 +32,7 @@ export async function startCores(
   edges: number,
   settings: readonly string[] = [],
   program?: string,
+  environment: NodeJS.ProcessEnv = {},
 ): Promise<Cores> {
   const origin = createServer((_request, response) => response.end("whole"));
   const webSockets = new WebSocketServer({ server: origin });
@@ -40,7 +41,7 @@ export async function startCores(
   const data = temporaryFolder();
   const server = await serve(
     ["--data-dir", data, "--edge-processes", String(edges), ...settings],
-    { SELVEDGE_API_TOKEN: coresToken, SELVEDGE_API_RATE_LIMIT: "0" },
+    { SELVEDGE_API_TOKEN: coresToken, SELVEDGE_API_RATE_LIMIT: "0", ...environment },
     [],
     program,
   );

@@ -1,4 +1,4 @@
-import { together } from "../api/operation.ts";
+import { together } from "../api/together.ts";
 import { auditLogOperations } from "./api-v1.ts";
 import { auditOperationsV2 } from "./api-v2.ts";
 

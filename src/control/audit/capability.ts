@@ -3,7 +3,6 @@ import { storage } from "../../platform/capability.ts";
 import { repeat } from "../../platform/util/repeat.ts";
 import { accounts } from "../accounts/capability.ts";
 import { zones } from "../zones/capability.ts";
-import { auditOperations } from "./api.ts";
 import { Audit } from "./audit.ts";
 import { declaration } from "./declaration.ts";
 
@@ -14,7 +13,7 @@ export const audit = capability({
   declares: declaration,
   needs: [storage, accounts, zones],
   create: (needed) => ({ audit: new Audit(needed, needed.apiChecks.withoutAudit !== true) }),
-  operations: auditOperations,
+  operations: async () => (await import("./api.ts")).auditOperations,
   metrics: async (services) => (await import("./metrics.ts")).auditMetrics(services.audit),
   async expire({ audit: log, config }) {
     await log.removeOld(config.auditRetentionDays);

@@ -1,17 +1,12 @@
 import { capability } from "../../capability.ts";
 import { storage } from "../../platform/capability.ts";
-import { together } from "../api/operation.ts";
+import { together } from "../api/together.ts";
 import { dashboard } from "../sessions/capability.ts";
 import { tokens } from "../tokens/capability.ts";
 import { zones } from "../zones/capability.ts";
-import { invitationOperations } from "./api-invitations.ts";
-import { memberOperations } from "./api-members.ts";
-import { membershipOperations } from "./api-memberships.ts";
-import { accountOperations } from "./api-accounts.ts";
 import { accounts } from "../accounts/capability.ts";
 import { Members } from "./members.ts";
 import { ensureOwner, type InstallationOwner } from "./owner.ts";
-import { userOperations } from "./api-user.ts";
 import { declaration } from "./declaration.ts";
 import { memberErrors } from "./errors.ts";
 import { memberErrorCodes } from "./api-errors.ts";
@@ -22,13 +17,20 @@ export const members = capability({
   needs: [storage, accounts, tokens, dashboard, zones],
   create: (needed) => ({ members: new Members(needed.storage, needed.accounts, needed.tokens) }),
   errors: [{ title: "Members of accounts", errors: memberErrors, codes: memberErrorCodes }],
-  operations: together([
-    ...userOperations,
-    ...accountOperations,
-    ...memberOperations,
-    ...membershipOperations,
-    ...invitationOperations,
-  ]),
+  async operations() {
+    const { userOperations } = await import("./api-user.ts");
+    const { accountOperations } = await import("./api-accounts.ts");
+    const { memberOperations } = await import("./api-members.ts");
+    const { membershipOperations } = await import("./api-memberships.ts");
+    const { invitationOperations } = await import("./api-invitations.ts");
+    return together([
+      ...userOperations,
+      ...accountOperations,
+      ...memberOperations,
+      ...membershipOperations,
+      ...invitationOperations,
+    ]);
+  },
   idParameters: ["account_id", "membership_id", "member_id", "role_id", "invite_id", "organization_id"],
 });
 

@@ -1,6 +1,5 @@
 import { capability } from "../../capability.ts";
 import { storage } from "../../platform/capability.ts";
-import { rulesetOperations } from "./api.ts";
 import { Rulesets } from "./rulesets.ts";
 import { declaration } from "./declaration.ts";
 import { rulesetErrors } from "./errors.ts";
@@ -12,7 +11,7 @@ export const rulesets = capability({
   declares: declaration,
   needs: [storage],
   create: (needed) => ({ rulesets: new Rulesets(needed.storage) }),
-  operations: rulesetOperations,
+  operations: async () => (await import("./api.ts")).rulesetOperations,
   errors: [{ title: "Rulesets", errors: rulesetErrors, codes: rulesetErrorCodes }],
   idParameters: ["ruleset_id"],
 });

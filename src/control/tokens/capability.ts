@@ -2,7 +2,6 @@ import { capability } from "../../capability.ts";
 import { storage } from "../../platform/capability.ts";
 import { accounts, installation } from "../accounts/capability.ts";
 import { zones } from "../zones/capability.ts";
-import { apiTokenOperations } from "./api.ts";
 import { Tokens } from "./tokens.ts";
 import { declaration } from "./declaration.ts";
 import { tokenErrors } from "./errors.ts";
@@ -16,7 +15,7 @@ export const tokens = capability({
   create: (needed) => ({
     tokens: new Tokens(needed.storage, needed.accounts, needed.pepper, needed.zones),
   }),
-  operations: apiTokenOperations,
+  operations: async () => (await import("./api.ts")).apiTokenOperations,
   expire: async (services) => ({ tokens: await services.tokens.countExpired() }),
   errors: [{ title: "Tokens", errors: tokenErrors, codes: tokenErrorCodes }],
   idParameters: ["token_id"],

@@ -2,7 +2,6 @@ import { capability } from "../../capability.ts";
 import { isOnLoopback } from "../../platform/config/derived.ts";
 import { storage } from "../../platform/capability.ts";
 import { zones } from "../zones/capability.ts";
-import { zoneSettingOperations } from "./api-settings.ts";
 import { ZoneSettings } from "./zone-settings.ts";
 import { declaration } from "./declaration.ts";
 
@@ -20,6 +19,6 @@ export const zoneSettings = capability({
     });
     return { zoneSettings: settings };
   },
-  operations: zoneSettingOperations,
+  operations: async () => (await import("./api-settings.ts")).zoneSettingOperations,
   load: (services) => services.zoneSettings.load(),
 });

@@ -5,8 +5,6 @@ import { unawaited } from "../../platform/util/uncaught.ts";
 import { accounts, installation } from "../accounts/capability.ts";
 import { hashSecret } from "../access/secret.ts";
 import { dnsActivation, dnsProof, staticActivation } from "./activation.ts";
-import { planOperations } from "./api/api-plans.ts";
-import { zoneOperations } from "./api/api.ts";
 import { verificationKeyOf, Zones } from "./zones.ts";
 import { declaration } from "./declaration.ts";
 import { zoneErrors } from "./errors.ts";
@@ -35,7 +33,11 @@ export const zones = capability({
       },
     }),
   }),
-  operations: [...zoneOperations, ...planOperations],
+  async operations() {
+    const { zoneOperations } = await import("./api/api.ts");
+    const { planOperations } = await import("./api/api-plans.ts");
+    return [...zoneOperations, ...planOperations];
+  },
   errors: [{ title: "Zones", errors: zoneErrors, codes: zoneErrorCodes }],
   idParameters: ["zone_id", "plan_id"],
   load: (services) => services.zones.load(),

@@ -1,7 +1,6 @@
 import { capability } from "../../capability.ts";
 import { activationOf } from "../../platform/config/derived.ts";
 import { storage } from "../../platform/capability.ts";
-import { dnssecOperations } from "./api-dnssec.ts";
 import { Dnssec } from "./dnssec.ts";
 import { declaration } from "./declaration.ts";
 import { dnssecErrors } from "./errors.ts";
@@ -16,7 +15,7 @@ export const dnssec = capability({
     const intervalSeconds = activationOf(config) === "static" ? 0 : config.activationIntervalSeconds;
     return { dnssec: new Dnssec(database, intervalSeconds) };
   },
-  operations: dnssecOperations,
+  operations: async () => (await import("./api-dnssec.ts")).dnssecOperations,
   errors: [{ title: "DNSSEC", errors: dnssecErrors, codes: dnssecErrorCodes }],
   load: (services) => services.dnssec.load(),
 });

@@ -10,7 +10,6 @@ import { transfers } from "../transfers/capability.ts";
 import { createNameServer } from "./name-server.ts";
 import { listDnsChallenges } from "../challenges/store.ts";
 import { declaration } from "./declaration.ts";
-import { queryOperations } from "./questions/api-query.ts";
 
 export const nameServer = capability({
   name: "name server",
@@ -24,7 +23,7 @@ export const nameServer = capability({
     });
     return { nameServer: server };
   },
-  operations: queryOperations,
+  operations: async () => (await import("./questions/api-query.ts")).queryOperations,
   metrics: async (services) =>
     (await import("./metrics.ts")).nameServerMetrics(() => services.nameServer.answerCounts()),
   load: (services) => services.nameServer.load(),

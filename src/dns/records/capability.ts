@@ -1,7 +1,6 @@
 import { capability } from "../../capability.ts";
 import { zones } from "../../control/zones/capability.ts";
 import { storage } from "../../platform/capability.ts";
-import { dnsOperations } from "./api/api.ts";
 import { DnsRecords } from "./records.ts";
 import { declaration } from "./declaration.ts";
 import { dnsErrors } from "./errors.ts";
@@ -19,7 +18,7 @@ export const records = capability({
     );
     return { records: created };
   },
-  operations: dnsOperations,
+  operations: async () => (await import("./api/api.ts")).dnsOperations,
   errors: [{ title: "DNS records", errors: dnsErrors, codes: dnsErrorCodes }],
   idParameters: ["dns_record_id"],
 });

@@ -1,6 +1,5 @@
 import { capability } from "../../capability.ts";
 import { storage } from "../../platform/capability.ts";
-import { dnsSettingsOperations } from "./api-settings.ts";
 import { DnsSettingsOfZones } from "./dns-settings.ts";
 import { declaration } from "./declaration.ts";
 
@@ -9,6 +8,6 @@ export const dnsSettings = capability({
   declares: declaration,
   needs: [storage],
   create: (needed) => ({ dnsSettings: new DnsSettingsOfZones(needed.storage) }),
-  operations: dnsSettingsOperations,
+  operations: async () => (await import("./api-settings.ts")).dnsSettingsOperations,
   load: (services) => services.dnsSettings.load(),
 });

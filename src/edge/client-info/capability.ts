@@ -1,10 +1,8 @@
 import { capability } from "../../capability.ts";
-import { together } from "../../control/api/operation.ts";
+import { together } from "../../control/api/together.ts";
 import { zoneSettings } from "../../control/zone-settings/capability.ts";
-import { zoneSettingsOperations } from "../../control/zone-settings/api-all-settings.ts";
 import { zones } from "../../control/zones/capability.ts";
 import { storage } from "../../platform/capability.ts";
-import { botManagementOperations } from "./api.ts";
 import { BotManagementSetting } from "./bot-management.ts";
 import { noGeo, type GeoSource } from "./geo-source.ts";
 import type { Config } from "../../platform/config/settings.ts";
@@ -33,7 +31,11 @@ export const clientInfo = capability({
     });
     return { botManagement, geo, requestCf };
   },
-  operations: together([...botManagementOperations, ...zoneSettingsOperations]),
+  async operations() {
+    const { botManagementOperations } = await import("./api.ts");
+    const { zoneSettingsOperations } = await import("../../control/zone-settings/api-all-settings.ts");
+    return together([...botManagementOperations, ...zoneSettingsOperations]);
+  },
   load: ({ botManagement }) => botManagement.load(),
   reload: ({ geo }) => geo.reload(),
   close: ({ geo }) => geo.close(),

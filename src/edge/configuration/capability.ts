@@ -4,7 +4,6 @@ import { zones } from "../../control/zones/capability.ts";
 import { records } from "../../dns/records/capability.ts";
 import { platformNames } from "../../platform/config/derived.ts";
 import { ownListeners, storage } from "../../platform/capability.ts";
-import { edgeOperations } from "./api.ts";
 import { EdgeSnapshotUpdater } from "./snapshot-updater.ts";
 
 /** The zones, records and rules in memory, from which the edge routes requests. */
@@ -22,6 +21,6 @@ export const edgeConfiguration = capability({
     needed.zones.onChange((id, zone) => updater.setZone(id, zone));
     return { snapshotUpdater: updater, snapshot: updater.snapshot };
   },
-  operations: edgeOperations,
+  operations: async () => (await import("./api.ts")).edgeOperations,
   load: ({ snapshotUpdater }) => snapshotUpdater.load(),
 });

@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { gentleMs } from "../../control/api/server/listener.ts";
-import { closeListener, listenAt, type ListenAt } from "../../platform/listen/listen.ts";
+import { closeListener, gentleMs, listenAt, type ListenAt } from "../../platform/listen/listen.ts";
 import { CoarseClock } from "../origin-client/coarse-clock.ts";
 import { Http1Connection, type ConnectionServer, type Http1Limits } from "./connection.ts";
 import type { RequestError } from "./errors.ts";

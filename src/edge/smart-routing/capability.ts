@@ -2,7 +2,6 @@ import { capability } from "../../capability.ts";
 import { zones } from "../../control/zones/capability.ts";
 import { tracing } from "../../platform/tracing/capability.ts";
 import { outbound } from "../origin/capability.ts";
-import { smartRoutingOperations } from "./api.ts";
 import { processes } from "../../platform/capability-processes.ts";
 import { isMain } from "../../platform/processes/own-process.ts";
 import { Analytics } from "./analytics.ts";
@@ -46,7 +45,7 @@ export const smartRouting = capability({
     });
     return { smartRouting: analytics, routing, relays };
   },
-  operations: smartRoutingOperations,
+  operations: async () => (await import("./api.ts")).smartRoutingOperations,
   errors: [{ title: "Smart routing", errors: smartRoutingErrors, codes: smartRoutingErrorCodes }],
   edgeHandlers({ config, origins, edgeSettings }) {
     const { relaySecret } = config;

@@ -12,8 +12,7 @@ import {
   type Socket,
 } from "node:net";
 import { createServer, type SecureContext, type Server } from "node:tls";
-import { gentleMs } from "../../control/api/server/listener.ts";
-import { closeListener, listenAt, type ListenAt } from "../../platform/listen/listen.ts";
+import { closeListener, gentleMs, listenAt, type ListenAt } from "../../platform/listen/listen.ts";
 import type { CurrentData } from "../../platform/processes/main-channel.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import type { Logger } from "pino";

@@ -20,6 +20,11 @@ export async function listenAt(server: Server, at: ListenAt): Promise<AddressInf
   return server.address() as AddressInfo;
 }
 
+/** Longest time for which a stopping server waits for the requests of open connections. */
+const gentleMsMax = 300;
+/** How long a closing listener waits for the first request of fresh connections: a share of the deadline. */
+export const gentleMs = (deadlineMs: number): number => Math.min(gentleMsMax, deadlineMs / 20);
+
 /**
  * Stops accepting connections, and resolves once all of them are closed. Unlike the method of node:http, this
  * one leaves idle connections open.

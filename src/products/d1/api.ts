@@ -6,7 +6,7 @@ import { d1ErrorCodes } from "./api-errors.ts";
 import { analyticsOperations } from "./api-analytics.ts";
 import { queryOperations } from "./api-query.ts";
 import { timeTravelOperations } from "./api-time-travel.ts";
-import { transferOperations } from "./api-transfers.ts";
+import { transferOperations } from "./transfers/api-transfers.ts";
 import { databaseLimits, type D1Database } from "./database.ts";
 import { databaseOf, databasePath, databasesPath, edit, read, type D1Services } from "./database-call.ts";
 

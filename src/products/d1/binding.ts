@@ -7,17 +7,6 @@ import type { DatabaseCalls } from "./calls.ts";
 import { databaseLimits } from "./database.ts";
 import type { Databases } from "./databases.ts";
 import { isRead } from "./worker/is-read.ts";
-import { bindingType, idText } from "../../workers/binding-type.ts";
-
-/** A binding to a D1 database. */
-export const d1Type = bindingType({
-  // Older clients send `database_id`.
-  fields: { id: idText },
-  async check({ id }, { accountId, resources }) {
-    if (await resources.exists("d1", accountId, id)) return undefined;
-    return `the D1 database "${id}", which does not exist on this account`;
-  },
-});
 
 const formats: ReadonlySet<string | null> = new Set(["ROWS_AND_COLUMNS", "NONE", "ARRAY_OF_OBJECTS"]);
 

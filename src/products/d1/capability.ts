@@ -1,36 +1,25 @@
 import { capability } from "../../capability.ts";
 import { blobs, storage } from "../../platform/capability.ts";
 import { nodeLink } from "../../platform/capability-node-link.ts";
-import { bindingsInMain, type ShownBinding } from "../../workers/bindings-in-main.ts";
 import { objects } from "../../workers/objects/capability.ts";
-import { d1Operations } from "./api.ts";
-import { d1Binding, d1Type } from "./binding.ts";
+import { d1Binding } from "./binding.ts";
 import { DatabaseCalls } from "./calls.ts";
 import { Databases } from "./databases.ts";
 import { TimeTravel } from "./time-travel.ts";
-import { Transfers } from "./transfers.ts";
+import { Transfers } from "./transfers/transfers.ts";
 import { storeUsage, tidyTransfers } from "./tidy.ts";
 import { DatabaseUsage } from "./usage/usage.ts";
 import { sendAtOwner, serveDatabases } from "./nodes/owner-calls.ts";
+import { shown, d1AtEdges } from "./at-edges.ts";
 import { declaration } from "./declaration.ts";
 import { d1Errors } from "./errors.ts";
 import { d1ErrorCodes } from "./api-errors.ts";
-
-const shown: ShownBinding<"d1"> = {
-  type: d1Type,
-  isolate: {
-    module: "products/d1/worker/binding.js",
-    factory: "d1Database",
-    className: "D1Database",
-    systemEntrypoint: "D1",
-  },
-};
 
 /** SQL databases of accounts. */
 export const d1 = capability({
   name: "D1",
   declares: declaration,
-  atEdges: bindingsInMain("d1", shown),
+  atEdges: d1AtEdges,
   needs: [storage, blobs, nodeLink, objects],
   create(needed) {
     const d1Databases = new Databases(
@@ -53,7 +42,7 @@ export const d1 = capability({
     const d1Transfers = new Transfers(d1Calls, needed.blobs, needed.logger);
     return { d1Databases, d1Calls, d1Transfers, d1TimeTravel, d1Usage };
   },
-  operations: d1Operations,
+  operations: async () => (await import("./api.ts")).d1Operations,
   errors: [{ title: "D1", errors: d1Errors, codes: d1ErrorCodes }],
   bindings: ({ d1Databases, d1Calls }) => ({
     d1: {

@@ -3,7 +3,7 @@ import type { DatabaseCalls } from "./calls.ts";
 import type { D1Database } from "./database.ts";
 import type { Databases } from "./databases.ts";
 import type { TimeTravel } from "./time-travel.ts";
-import type { Transfers } from "./transfers.ts";
+import type { Transfers } from "./transfers/transfers.ts";
 import type { DatabaseUsage } from "./usage/usage.ts";
 
 /** The services that the operations use. */

@@ -1,6 +1,6 @@
 import { binding, declare, table } from "../../declaration.ts";
 import type { D1DatabasesTable } from "./tables.ts";
-import type { d1Type } from "./binding.ts";
+import type { d1Type } from "./binding-type.ts";
 
 /** D1. */
 export const declaration = declare({

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { repeat } from "../../platform/util/repeat.ts";
 import type { Databases } from "./databases.ts";
-import type { Transfers } from "./transfers.ts";
+import type { Transfers } from "./transfers/transfers.ts";
 import type { DatabaseUsage } from "./usage/usage.ts";
 
 const minuteMs = 60_000;

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { z } from "zod";
 import { operationsFor, type Call } from "../../control/api/operation.ts";
 import { pictureErrorCodes } from "./api-errors.ts";
-import { settingsOperations } from "./api-settings.ts";
+import { settingsOperations } from "./settings/api-settings.ts";
 import { uploadOperations } from "./api-uploads.ts";
 import { blobHeaders } from "./delivery/delivery.ts";
 import { BlobMissing } from "../../platform/storage/faults.ts";

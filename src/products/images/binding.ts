@@ -11,10 +11,6 @@ import { pictureErrorCodes } from "./api-errors.ts";
 import { contentTypes, imageLimits } from "./image.ts";
 import { uprightSize } from "./recipe/recipe.ts";
 import type { UploadSpool, Spooled } from "./input/spool.ts";
-import { bindingType } from "../../workers/binding-type.ts";
-
-/** A binding to transformations of images. */
-export const imagesType = bindingType({ fields: {} });
 
 const orderBytesMax = 256 * 1024;
 

@@ -7,7 +7,7 @@ import type {
   ImageSettingsTable,
   ImageOrphansTable,
 } from "./tables.ts";
-import type { imagesType } from "./binding.ts";
+import type { imagesType } from "./binding-type.ts";
 
 /** Images. */
 export const declaration = declare({

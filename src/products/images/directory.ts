@@ -4,8 +4,8 @@ import type { Accounts } from "../../control/accounts/accounts.ts";
 import { reloadByForgetting } from "../../platform/storage/changes/listeners.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { isStorable, type Image } from "./image.ts";
-import type { ImageSettings } from "./settings.ts";
-import * as settingsStore from "./store-settings.ts";
+import type { ImageSettings } from "./settings/settings.ts";
+import * as settingsStore from "./settings/store-settings.ts";
 import * as store from "./store.ts";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
 

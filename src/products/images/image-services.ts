@@ -18,7 +18,7 @@ import { IntermediateCopies } from "./results/intermediate-copies.ts";
 import { resultFolder } from "./recipe/recipe.ts";
 import { imageResource } from "./resource.ts";
 import { Results } from "./results/results.ts";
-import { ImageSettingsService, variantsOf } from "./settings.ts";
+import { ImageSettingsService, variantsOf } from "./settings/settings.ts";
 import { UploadSpool } from "./input/spool.ts";
 import { Originals } from "./transformations/originals.ts";
 import { TransformedPictures } from "./transformations/transformed-pictures.ts";

@@ -13,7 +13,7 @@ import { ImageDirectory } from "./directory.ts";
 import { cleanFilename, imageLimits, type Image } from "./image.ts";
 import { Images } from "./images.ts";
 import { parseMetadataFilters } from "./metadata-filter.ts";
-import { ImageSettingsService } from "./settings.ts";
+import { ImageSettingsService } from "./settings/settings.ts";
 import { Uploads } from "./uploads.ts";
 
 /** The kinds of the errors of the rejected results, and others as text. */

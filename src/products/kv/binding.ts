@@ -8,16 +8,6 @@ import { parseBounded } from "../../platform/util/bounded-json.ts";
 import { kvErrorCodes } from "./api-errors.ts";
 import { kvErrors } from "./errors.ts";
 import type { KvNamespaces, KvPut } from "./kv.ts";
-import { bindingType, idText } from "../../workers/binding-type.ts";
-
-/** A binding to a KV namespace. */
-export const kvNamespaceType = bindingType({
-  fields: { namespace_id: idText },
-  async check({ namespace_id }, { accountId, resources }) {
-    if (await resources.exists("kv_namespace", accountId, namespace_id)) return undefined;
-    return `the KV namespace "${namespace_id}", which does not exist on this account`;
-  },
-});
 
 const KeysSchema = z.strictObject({ keys: z.array(z.string()).max(100) });
 const keysBytesMax = 1024 * 1024;

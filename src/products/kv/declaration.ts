@@ -1,6 +1,6 @@
 import { binding, declare, table } from "../../declaration.ts";
 import type { KvNamespacesTable, KvEntriesTable } from "./tables.ts";
-import type { kvNamespaceType } from "./binding.ts";
+import type { kvNamespaceType } from "./binding-type.ts";
 
 /** KV. */
 export const declaration = declare({

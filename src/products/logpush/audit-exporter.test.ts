@@ -10,7 +10,7 @@ import { insert, type AuditEntry } from "../../control/audit/store.ts";
 import { openStorage, type Storage } from "../../platform/storage/storage.ts";
 import { setTime } from "../../platform/timers/clock.ts";
 import { AuditExporter } from "./audit-exporter.ts";
-import { Collector } from "./collector.ts";
+import { Collector } from "./collection/collector.ts";
 import { auditLogs } from "./data-sets/audit-logs.ts";
 import { auditLogsV2 } from "./data-sets/audit-logs-v2.ts";
 import { dataSets } from "./data-sets/data-sets.ts";

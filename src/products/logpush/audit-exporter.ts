@@ -3,7 +3,7 @@ import { listBetween, type AuditEntry } from "../../control/audit/store.ts";
 import { onOneNode } from "../../platform/storage/dialects.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { clock } from "../../platform/timers/clock.ts";
-import type { Collector, Receiver } from "./collector.ts";
+import type { Collector, Receiver } from "./collection/collector.ts";
 import type { LogpushJobs } from "./jobs.ts";
 import type { LogSpool } from "./spool/spool.ts";
 

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { capability } from "../../capability.ts";
 import { accounts } from "../../control/accounts/capability.ts";
 import { audit } from "../../control/audit/capability.ts";
@@ -9,52 +8,25 @@ import type { NameServer } from "../../dns/name-server/name-server.ts";
 import type { LoggedQuery } from "../../dns/name-server/query-log.ts";
 import { outbound } from "../../edge/origin/capability.ts";
 import { systemLookUp } from "../../edge/origin/resolve.ts";
-import { accessLogs } from "../../platform/access-log/capability.ts";
-import type { FieldName } from "../../platform/access-log/declaration.ts";
-import { dataFolder, storage } from "../../platform/capability.ts";
+import { storage } from "../../platform/capability.ts";
 import { repeat } from "../../platform/util/repeat.ts";
-import { tails } from "../../workers/tail/capability.ts";
-import type { TailEvent } from "../../workers/tail/event.ts";
-import type { Tails } from "../../workers/tail/tails.ts";
 import { logpushErrorCodes } from "./api-errors.ts";
-import { logpushOperations } from "./api.ts";
 import { AuditExporter } from "./audit-exporter.ts";
-import { Collector } from "./collector.ts";
+import { Collector } from "./collection/collector.ts";
 import { auditLogs } from "./data-sets/audit-logs.ts";
 import { auditLogsV2 } from "./data-sets/audit-logs-v2.ts";
 import { dnsLogs } from "./data-sets/dns-logs.ts";
-import { httpRequests } from "./data-sets/http-requests.ts";
-import { workersTraceEvents } from "./data-sets/workers-trace-events.ts";
 import { declaration } from "./declaration.ts";
 import { BucketOwnership } from "./destination/ownership.ts";
 import { LogSender } from "./destination/send.ts";
 import { logpushErrors } from "./errors.ts";
 import type { ActiveJob, DataSetName } from "./job.ts";
-import { LogpushJobs } from "./jobs.ts";
-import { LogSpool } from "./spool/spool.ts";
 import { Uploader } from "./uploader.ts";
+import { intervalMs, logpushCollection } from "./collection/capability.ts";
 
 const tickMs = 500;
 const tidyMs = 10_000;
 const exportMs = 1000;
-
-const intervalMs = ({ logpushIntervalSeconds }: { logpushIntervalSeconds: number }): number =>
-  logpushIntervalSeconds * 1000;
-
-/** The fields that jobs use, so that sources can skip the others. */
-const fieldsOf = (jobs: readonly ActiveJob[]): ReadonlySet<string> =>
-  new Set(jobs.flatMap(({ output, filterFields }) => [...output.fieldNames, ...filterFields]));
-
-/** Reads the runs of scripts from their tails while there are jobs for them. */
-function readRuns(source: Tails, collector: Collector<TailEvent>, jobs: readonly ActiveJob[]): void {
-  const hadJobs = !collector.isEmpty;
-  if (collector.use(jobs))
-    source.setConsumer({
-      wants: (accountId) => collector.wants(accountId),
-      consume: (accountId, event) => collector.take(accountId, event),
-    });
-  else if (hadJobs) source.setConsumer(undefined);
-}
 
 function readQueries(
   source: NameServer,
@@ -70,50 +42,6 @@ function readQueries(
     },
   );
 }
-
-/** The jobs, and the collection of requests and runs, in every process that serves visitors. */
-export const logpushCollection = capability({
-  name: "Logpush collection",
-  processes: "all",
-  needs: [storage, dataFolder, accessLogs, zones, tails],
-  async create({ config, folder, logger, ...needed }) {
-    const spool = new LogSpool(join(folder, "logpush"), config.logpushSpoolMegabytes, logger);
-    const jobs = new LogpushJobs(needed.storage);
-    const options = { spool, intervalMs: intervalMs(config) };
-    const requests = new Collector({ dataSet: httpRequests(config.colo), ...options });
-    const runs = new Collector({ dataSet: workersTraceEvents, ...options });
-    const { edgeLog } = needed;
-    jobs.onActive((active) => {
-      spool.setActive(active);
-      const own = active.filter(({ dataSet }) => dataSet === "http_requests");
-      edgeLog.read(
-        requests.use(own)
-          ? {
-              fields: fieldsOf(own) as ReadonlySet<FieldName>,
-              take(record) {
-                const zone = record.view?.zone;
-                if (zone !== undefined) requests.take(zone.id, record);
-              },
-            }
-          : undefined,
-      );
-      readRuns(
-        needed.tails,
-        runs,
-        active.filter(({ dataSet }) => dataSet === "workers_trace_events"),
-      );
-    });
-    return { logpushJobs: jobs, logpushSpool: spool, logpushRequests: requests, logpushRuns: runs };
-  },
-  async load({ logpushJobs, logpushSpool }) {
-    await logpushSpool.adopt(true);
-    await logpushJobs.load();
-  },
-  metrics: async ({ logpushSpool }) => (await import("./metrics.ts")).spoolMetrics(logpushSpool),
-  async close({ logpushRequests, logpushRuns }) {
-    await Promise.all([logpushRequests.close(), logpushRuns.close()]);
-  },
-});
 
 /** The API of Logpush, and the uploads of this node. */
 export const logpush = capability({
@@ -155,7 +83,7 @@ export const logpush = capability({
       }),
     };
   },
-  operations: logpushOperations,
+  operations: async () => (await import("./api.ts")).logpushOperations,
   errors: [{ title: "Logpush", errors: logpushErrors, codes: logpushErrorCodes }],
   metrics: async ({ uploader, logpushSpool }) =>
     (await import("./metrics.ts")).uploadMetrics(uploader, logpushSpool),

@@ -2,33 +2,23 @@ import { capability } from "../../capability.ts";
 import { storage } from "../../platform/capability.ts";
 import { tracing } from "../../platform/tracing/capability.ts";
 import { endsWithin } from "../../platform/util/ends-within.ts";
-import { bindingsInMain, type ShownBinding } from "../../workers/bindings-in-main.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
-import { queueOperations } from "./api.ts";
-import { queueBinding, queueType } from "./binding.ts";
+import { queueBinding } from "./binding.ts";
 import { deliverTo } from "./delivery/delivery.ts";
 import { QueueDispatcher } from "./delivery/dispatcher.ts";
 import { QueueMessages } from "./messages.ts";
 import { Queues } from "./queues.ts";
 import { Retirement } from "./delivery/retirement.ts";
+import { shown, queuesAtEdges } from "./at-edges.ts";
 import { declaration } from "./declaration.ts";
 import { queueErrors } from "./errors.ts";
 import { queueErrorCodes } from "./api-errors.ts";
 
-const shown: ShownBinding<"queue"> = {
-  type: queueType,
-  isolate: {
-    module: "products/queues/worker/binding.js",
-    factory: "queueBinding",
-    className: "WorkerQueue",
-  },
-};
-
 export const queues = capability({
   name: "queues",
   declares: declaration,
-  atEdges: bindingsInMain("queue", shown),
+  atEdges: queuesAtEdges,
   needs: [storage, scripts, runtime, tracing],
   create({ storage: database, ...needed }) {
     const created = new Queues(database, needed.scripts);
@@ -44,7 +34,7 @@ export const queues = capability({
     const queueDispatcher = new QueueDispatcher(created, messages, deliver, needed.logger, { isShared });
     return { queues: created, queueMessages: messages, queueDispatcher };
   },
-  operations: queueOperations,
+  operations: async () => (await import("./api.ts")).queueOperations,
   errors: [{ title: "Queues", errors: queueErrors, codes: queueErrorCodes }],
   idParameters: ["queue_id", "subscription_id", "consumer_id"],
   bindings: (services) => ({

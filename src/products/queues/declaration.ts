@@ -1,6 +1,6 @@
 import { binding, declare, table } from "../../declaration.ts";
 import type { QueuesTable, QueueConsumersTable, QueueMessagesTable } from "./tables.ts";
-import type { queueType } from "./binding.ts";
+import type { queueType } from "./binding-type.ts";
 
 /** Queues. */
 export const declaration = declare({

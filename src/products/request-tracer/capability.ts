@@ -5,7 +5,6 @@ import { edgeServer } from "../../edge/capability.ts";
 import { clientInfo } from "../../edge/client-info/capability.ts";
 import { edgeConfiguration } from "../../edge/configuration/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
-import { requestTracerOperations } from "./api.ts";
 import { ScriptRouting } from "./script-routing.ts";
 
 /** Shows which settings, rules and routes act on a request, and the value of each part of their expressions. */
@@ -26,5 +25,5 @@ export const requestTracer = capability({
         (scheme === "https" ? needed.edgeTlsListener : needed.edgeListener).address,
     },
   }),
-  operations: requestTracerOperations,
+  operations: async () => (await import("./api.ts")).requestTracerOperations,
 });

@@ -5,7 +5,6 @@ import { tracing } from "../../platform/tracing/capability.ts";
 import { endsWithin } from "../../platform/util/ends-within.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
-import { scheduleOperations } from "./api.ts";
 import { runScheduled } from "./run.ts";
 import { CronScheduler } from "./scheduler.ts";
 import { Schedules } from "./schedules.ts";
@@ -23,7 +22,7 @@ export const schedules = capability({
     const run = runScheduled(needed.scripts, needed.runtime, needed.tracer);
     return { schedules: created, cronScheduler: new CronScheduler(created, run, needed.logger) };
   },
-  operations: scheduleOperations,
+  operations: async () => (await import("./api.ts")).scheduleOperations,
   errors: [{ title: "Schedules", errors: scheduleErrors, codes: scheduleErrorCodes }],
   load: (services) => services.schedules.load(),
   due: ({ schedules: planned, cronScheduler }) => ({

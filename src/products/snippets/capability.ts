@@ -7,7 +7,6 @@ import { mebibyte } from "../../platform/bytes.ts";
 import { storage } from "../../platform/capability.ts";
 import { sandbox } from "../../sandbox/capability.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
-import { snippetOperations } from "./api.ts";
 import { snippetHandler } from "./chain.ts";
 import { toMain } from "../../edge/processes/capability.ts";
 import type { Concerns } from "../../edge/processes/to-main.ts";
@@ -51,7 +50,7 @@ export const snippets = capability({
   declares: declaration,
   needs: [snippetRules, sandbox, outbound, edgeServer, runtime],
   create: () => ({}),
-  operations: snippetOperations,
+  operations: async () => (await import("./api.ts")).snippetOperations,
   errors: [{ title: "Snippets", errors: snippetErrors, codes: snippetErrorCodes }],
   edgeHandlers: (services) => [
     {

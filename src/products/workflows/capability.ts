@@ -3,33 +3,23 @@ import { nodes } from "../../platform/capability-nodes.ts";
 import { storage } from "../../platform/capability.ts";
 import { tracing } from "../../platform/tracing/capability.ts";
 import { sandbox } from "../../sandbox/capability.ts";
-import { bindingsInMain, type ShownBinding } from "../../workers/bindings-in-main.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
-import { workflowOperations } from "./api/api.ts";
-import { workflowBinding, workflowType } from "./binding.ts";
+import { workflowBinding } from "./binding.ts";
 import { createWorkflows } from "./workflow-services.ts";
+import { shown, workflowsAtEdges } from "./at-edges.ts";
 import { declaration } from "./declaration.ts";
 import { workflowErrors } from "./errors.ts";
 import { workflowErrorCodes } from "./api/api-errors.ts";
 
-const shown: ShownBinding<"workflow"> = {
-  type: workflowType,
-  isolate: {
-    module: "products/workflows/worker/binding.js",
-    factory: "workflowBinding",
-    className: "Workflow",
-  },
-};
-
 export const workflows = capability({
   name: "workflows",
   declares: declaration,
-  atEdges: bindingsInMain("workflow", shown),
+  atEdges: workflowsAtEdges,
   needs: [storage, nodes, sandbox, scripts, runtime, tracing],
   create: ({ config, logger, storage: database, ...needed }) =>
     createWorkflows(config, database, needed, logger),
-  operations: workflowOperations,
+  operations: async () => (await import("./api/api.ts")).workflowOperations,
   errors: [{ title: "Workflows", errors: workflowErrors, codes: workflowErrorCodes }],
   bindings: (services) => ({
     workflow: {

@@ -7,7 +7,7 @@ import type {
   WorkflowJournalTable,
   WorkflowEventsTable,
 } from "./tables.ts";
-import type { workflowType } from "./binding.ts";
+import type { workflowType } from "./binding-type.ts";
 
 /** Workflows. */
 export const declaration = declare({

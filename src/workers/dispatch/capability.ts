@@ -7,8 +7,6 @@ import { zones } from "../../control/zones/capability.ts";
 import { assets } from "../assets/capability.ts";
 import { bindings } from "../capability.ts";
 import { scripts } from "../scripts/capability.ts";
-import { dispatchOperations } from "./api.ts";
-import { usageOperations } from "./api-usage.ts";
 import { dispatchNamespaceType } from "./binding-type.ts";
 import { CustomerRunCounts } from "./count-runs.ts";
 import { DispatchUsage } from "./usage.ts";
@@ -31,7 +29,7 @@ export const dispatch = capability({
       customerRuns: new CustomerRunCounts(tallies, customerUsage, messageBus, own),
     };
   },
-  operations: dispatchOperations,
+  operations: async () => (await import("./api.ts")).dispatchOperations,
   // Edge processes have no work of their own, but they run scripts.
   load: ({ customerRuns }) => customerRuns.start(),
   close: ({ customerRuns }) => customerRuns.stop(),
@@ -59,5 +57,5 @@ export const dispatchUsage = capability({
   name: "dispatch-usage",
   needs: [nodes, scripts, sandbox, dispatch],
   create: () => ({}),
-  operations: usageOperations,
+  operations: async () => (await import("./api-usage.ts")).usageOperations,
 });

@@ -16,7 +16,6 @@ import { ObjectFolders } from "../../sandbox/objects/folders.ts";
 import { ObjectSizes, type SizeParts } from "../../sandbox/objects/object-sizes.ts";
 import { ObjectCells } from "../../sandbox/objects/object-cells.ts";
 import { objectSettings, remoteTunnelsMax } from "../../sandbox/settings.ts";
-import type { ShownBinding } from "../bindings-in-main.ts";
 import { runtime } from "../runtime/capability.ts";
 import type { ObjectGate } from "../runtime/object-gate.ts";
 import { scripts } from "../scripts/capability.ts";
@@ -24,10 +23,7 @@ import { tails } from "../tail/capability.ts";
 import type { DispatchNamespaces } from "../scripts/namespaces/namespaces.ts";
 import type { ScriptOwner, Script } from "../scripts/script.ts";
 import { Alarms } from "./alarms/alarms.ts";
-import { namespaceOperations } from "./api.ts";
-import { objectOperations } from "./api-object.ts";
 import { AtOwner } from "./nodes/at-owner.ts";
-import { objectsInMain } from "./nodes/edge-process-objects.ts";
 import { serveObjects } from "./nodes/passed-calls.ts";
 import { shareObjects } from "./nodes/share-objects.ts";
 import { ObjectSharing } from "./nodes/sharing.ts";
@@ -39,8 +35,8 @@ import { ObjectQueries } from "./query/queries.ts";
 import { AwaitedRestores } from "./recovery/restore-store.ts";
 import { ObjectRecovery } from "./recovery/recovery.ts";
 import { PlatformNamespaces } from "./platform-namespaces.ts";
+import { objectsAtEdges, shown } from "./at-edges.ts";
 import { declaration } from "./declaration.ts";
-import { objectNamespaceType } from "./binding-type.ts";
 import { objectErrors } from "../scripts/versions/object-errors.ts";
 import { scriptErrorCodes } from "../scripts/api-errors.ts";
 
@@ -51,28 +47,6 @@ const ownersIn =
     const namespace = namespaces.list(accountId).find(({ id }) => id === namespaceId);
     return namespace && { accountId, namespace };
   };
-
-const shown: ShownBinding<"durable_object_namespace"> = {
-  type: objectNamespaceType,
-  isolate: {
-    module: "workers/objects/worker/binding.js",
-    factory: "objectNamespace",
-    className: "DurableObjectNamespace",
-    systemEntrypoint: "Objects",
-  },
-};
-
-/** In edge processes: passes calls of objects to main, which has the objects' cells and files. */
-const objectsAtEdges = capability({
-  name: "objects in main",
-  processes: "edge",
-  needs: [processes, outbound, sandbox, runtime],
-  create({ calls, viaHeader, tunnels, ...needed }) {
-    needed.runtime.objects = objectsInMain(calls!, viaHeader, tunnels, needed.outbound);
-    return {};
-  },
-  bindings: () => ({ durable_object_namespace: shown }),
-});
 
 /** Durable Objects of scripts. */
 export const objects = capability({
@@ -150,7 +124,11 @@ export const objects = capability({
       platformNamespaces: new PlatformNamespaces(objectCells),
     };
   },
-  operations: [...namespaceOperations, ...objectOperations],
+  async operations() {
+    const { namespaceOperations } = await import("./api.ts");
+    const { objectOperations } = await import("./api-object.ts");
+    return [...namespaceOperations, ...objectOperations];
+  },
   errors: [{ title: "Durable Objects", errors: objectErrors, codes: scriptErrorCodes }],
   bindings: () => ({
     durable_object_namespace: shown,

@@ -6,7 +6,6 @@ import { bindings } from "../capability.ts";
 import { runtime } from "../runtime/capability.ts";
 import { scripts } from "../scripts/capability.ts";
 import { previewErrorCodes } from "./api-errors.ts";
-import { previewOperations } from "./api.ts";
 import { previewErrors } from "./errors.ts";
 import { Previews } from "./previews.ts";
 
@@ -25,7 +24,7 @@ export const previews = capability({
       },
     },
   }),
-  operations: previewOperations,
+  operations: async () => (await import("./api.ts")).previewOperations,
   errors: [{ title: "Previews of scripts", errors: previewErrors, codes: previewErrorCodes }],
   run:
     ({ previews: running }) =>

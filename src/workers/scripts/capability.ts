@@ -9,7 +9,6 @@ import { isMain } from "../../platform/processes/own-process.ts";
 import { assets } from "../assets/capability.ts";
 import { DispatchNamespaces } from "./namespaces/namespaces.ts";
 import { bindings, startup } from "../capability.ts";
-import { scriptOperations } from "./api.ts";
 import { References } from "./references.ts";
 import { DomainRecords } from "./routing/domain-records.ts";
 import { Domains } from "./routing/domains.ts";
@@ -73,7 +72,7 @@ export const scripts = capability({
       scriptRouter,
     };
   },
-  operations: scriptOperations,
+  operations: async () => (await import("./api.ts")).scriptOperations,
   errors: [
     { title: "Scripts", errors: scriptErrors, codes: scriptErrorCodes },
     { title: "Routes to scripts", errors: routeErrors, codes: routeErrorCodes },

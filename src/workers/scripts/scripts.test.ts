@@ -20,7 +20,7 @@ import type { Author, ScriptOwner } from "./script.ts";
 import { Scripts } from "./scripts.ts";
 import { Sealer } from "./versions/sealing.ts";
 import { Subdomains } from "./routing/subdomains.ts";
-import { kvNamespaceType } from "../../products/kv/binding.ts";
+import { kvNamespaceType } from "../../products/kv/binding-type.ts";
 import { BindingRegistry } from "../binding-registry.ts";
 import { dispatchNamespaceType } from "../dispatch/binding-type.ts";
 import { serviceType, textType } from "./binding-types.ts";

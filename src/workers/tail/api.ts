@@ -9,7 +9,7 @@ import { isoTime } from "../../platform/util/ids.ts";
 import { parseJson } from "../../platform/util/json.ts";
 import { FiltersSchema, type Filter } from "./filter.ts";
 import { tailPath } from "./listener.ts";
-import type { Tail, TailScope, Tails } from "./tails.ts";
+import { tailPermission, type Tail, type TailScope, type Tails } from "./tails.ts";
 import type { Scripts } from "../scripts/scripts.ts";
 import { tailErrorCodes } from "./api-errors.ts";
 
@@ -57,8 +57,6 @@ const tailTargets: readonly { id: string; path: string; of: string; scope: (call
     },
   ];
 
-/** Required of the creator of a tail for as long as the tail is open. */
-export const tailPermission = "workers_tail:read";
 const access = { scope: "account", permission: tailPermission } as const;
 
 const shown = ({ id, expiresOn }: Tail): z.input<typeof TailSchema> => ({

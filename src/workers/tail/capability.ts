@@ -4,11 +4,10 @@ import { tokens } from "../../control/tokens/capability.ts";
 import { storage } from "../../platform/capability.ts";
 import { processes } from "../../platform/capability-processes.ts";
 import { scripts } from "../scripts/capability.ts";
-import { tailOperations, tailPermission } from "./api.ts";
 import { joinTails } from "./between-processes.ts";
 import { tailUpgrade } from "./listener.ts";
 import { TailRelay } from "./relay.ts";
-import { Tails } from "./tails.ts";
+import { tailPermission, Tails } from "./tails.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import { declaration } from "./declaration.ts";
 import { tailErrors } from "./errors.ts";
@@ -32,7 +31,7 @@ export const tails = capability({
     joinTails(created, needed.messageBus, needed.own);
     return { tails: created };
   },
-  operations: tailOperations,
+  operations: async () => (await import("./api.ts")).tailOperations,
   errors: [{ title: "Live logs", errors: tailErrors, codes: tailErrorCodes }],
   idParameters: ["tail_id"],
   apiUpgrade: (services) => tailUpgrade(services.tails, services.logger),

@@ -57,6 +57,8 @@ export interface RunConsumer {
   consume(accountId: string, event: TailEvent): void;
 }
 
+/** Required of the creator of a tail for as long as the tail is open. */
+export const tailPermission = "workers_tail:read";
 const lifetimeMs = 6 * 60 * 60 * 1000;
 /** Time for the client to connect after it has created a tail. */
 const connectMs = 60_000;

@@ -10,7 +10,7 @@ import { answerHealth } from "../../../platform/observability/health-listener.ts
 import { whileAnswering } from "../../../platform/observability/last-net.ts";
 import { observeResponse, type Observe } from "../../../platform/observability/observation.ts";
 import { continueWhenRead } from "../../../platform/listen/continue.ts";
-import { closeListener, listenAt, type ListenAt } from "../../../platform/listen/listen.ts";
+import { closeListener, gentleMs, listenAt, type ListenAt } from "../../../platform/listen/listen.ts";
 import type { ApiHooks } from "./hooks.ts";
 import { answerClientErrors } from "./client-error.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
@@ -86,11 +86,6 @@ export async function listen(server: Server, at: ListenAt): Promise<AddressInfo>
   });
   return address;
 }
-
-/** Longest time for which a stopping server waits for the requests of open connections. */
-const gentleMsMax = 300;
-/** How long a closing listener waits for the first request of fresh connections: a share of the deadline. */
-export const gentleMs = (deadlineMs: number): number => Math.min(gentleMsMax, deadlineMs / 20);
 
 const ending = new WeakSet<Server>();
 

@@ -1,9 +1,8 @@
 import { capability } from "../../../capability.ts";
-import { together } from "../../../control/api/operation.ts";
+import { together } from "../../../control/api/together.ts";
 import { zoneSettings } from "../../../control/zone-settings/capability.ts";
 import { zones } from "../../../control/zones/capability.ts";
 import { storage } from "../../../platform/capability.ts";
-import { tlsOperations } from "./api.ts";
 import { Certificates } from "./certificates.ts";
 import { CertificatePacks } from "./packs.ts";
 import { declaration } from "./declaration.ts";
@@ -20,7 +19,10 @@ export const certificates = capability({
     const packs = new CertificatePacks(database, created, config.acmeDirectory !== undefined);
     return { certificates: created, certificatePacks: packs };
   },
-  operations: together(tlsOperations),
+  async operations() {
+    const { tlsOperations } = await import("./api.ts");
+    return together(tlsOperations);
+  },
   errors: [
     { title: "Certificates", errors: certificateErrors, codes: certificateErrorCodes },
     { title: "Certificate packs", errors: packErrors, codes: packErrorCodes },

@@ -24,7 +24,7 @@ import {
 } from "./respond.ts";
 import type { MadeResult } from "../results/made-results.ts";
 import type { Stored } from "../results/results.ts";
-import { transformOf, variantsOf, type ImageSettings } from "../settings.ts";
+import { transformOf, variantsOf, type ImageSettings } from "../settings/settings.ts";
 import { verify } from "./signature.ts";
 import type { WantedResult } from "../results/result-maker.ts";
 import { clock } from "../../../platform/timers/clock.ts";

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { SigningKey } from "../settings.ts";
+import type { SigningKey } from "../settings/settings.ts";
 
 /** The signed text: the path, and the query without the signature. */
 export function signedText(path: string, query: string): string {

@@ -1,8 +1,6 @@
 import { capability } from "../../../capability.ts";
 import { scripts } from "../../scripts/capability.ts";
-import { together } from "../../../control/api/operation.ts";
-import { assetOperations } from "./api.ts";
-import { assetListOperations } from "./api-list.ts";
+import { together } from "../../../control/api/together.ts";
 import { assetsBinding, assetsType } from "./binding.ts";
 import { assets } from "../capability.ts";
 import { declaration } from "./declaration.ts";
@@ -16,7 +14,11 @@ export const assetUploads = capability({
   declares: declaration,
   needs: [assets, scripts],
   create: () => ({}),
-  operations: together([...assetOperations, ...assetListOperations]),
+  async operations() {
+    const { assetOperations } = await import("./api.ts");
+    const { assetListOperations } = await import("./api-list.ts");
+    return together([...assetOperations, ...assetListOperations]);
+  },
   errors: [{ title: "Static assets", errors: assetErrors, codes: assetErrorCodes }],
   idParameters: ["asset_hash"],
   bindings: ({ assetServer, versions }) => ({

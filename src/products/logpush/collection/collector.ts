@@ -1,8 +1,8 @@
-import type { ActiveJob } from "./job.ts";
-import { recordFormatter, valuesOf } from "./record-format.ts";
-import type { DataSet } from "./data-sets/data-set.ts";
-import type { SegmentWriter } from "./spool/segment-writer.ts";
-import type { LogSpool } from "./spool/spool.ts";
+import type { ActiveJob } from "../job.ts";
+import { recordFormatter, valuesOf } from "../record-format.ts";
+import type { DataSet } from "../data-sets/data-set.ts";
+import type { SegmentWriter } from "../spool/segment-writer.ts";
+import type { LogSpool } from "../spool/spool.ts";
 
 /** A job that receives events. */
 export interface Receiver<Event> {

@@ -1,12 +1,12 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
-import { apiErrors } from "../../control/api/errors.ts";
-import { inputErrors } from "../../platform/domain-error.ts";
-import { baseUrl } from "../../control/api/base-url.ts";
-import { operationsFor, type Call } from "../../control/api/operation.ts";
-import { within } from "../../platform/util/ends-within.ts";
-import { d1ErrorCodes } from "./api-errors.ts";
-import { databaseOf, databasePath, edit, read, type D1Services } from "./database-call.ts";
+import { apiErrors } from "../../../control/api/errors.ts";
+import { inputErrors } from "../../../platform/domain-error.ts";
+import { baseUrl } from "../../../control/api/base-url.ts";
+import { operationsFor, type Call } from "../../../control/api/operation.ts";
+import { within } from "../../../platform/util/ends-within.ts";
+import { d1ErrorCodes } from "../api-errors.ts";
+import { databaseOf, databasePath, edit, read, type D1Services } from "../database-call.ts";
 import type { Job } from "./transfers.ts";
 
 const { operation, rawOperation } = operationsFor<D1Services>(d1ErrorCodes);

@@ -1,4 +1,4 @@
-import type { Read, Write } from "../../platform/storage/storage.ts";
+import type { Read, Write } from "../../../platform/storage/storage.ts";
 import type { ImageConfig, ImageSettings, SigningKey, Variant, VariantOptions } from "./settings.ts";
 
 export async function load(read: Read, accountId: string): Promise<ImageSettings> {

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { operationsFor } from "../../control/api/operation.ts";
-import { pictureErrorCodes } from "./api-errors.ts";
-import { sidePixelsMax } from "./recipe/options.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
+import { pictureErrorCodes } from "../api-errors.ts";
+import { sidePixelsMax } from "../recipe/options.ts";
 import type { ImageConfig, SigningKey, Variant, VariantOptions } from "./settings.ts";
-import type { ImagesService } from "./image-services.ts";
+import type { ImagesService } from "../image-services.ts";
 
 /** The services that these operations use. */
 interface Services {

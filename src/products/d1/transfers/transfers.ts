@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { PassThrough } from "node:stream";
 import type { Logger } from "pino";
-import { DomainError } from "../../platform/domain-error.ts";
-import type { Blobs } from "../../platform/storage/blobs.ts";
-import { randomText } from "../../platform/util/ids.ts";
-import { unawaited } from "../../platform/util/uncaught.ts";
-import type { DatabaseCalls } from "./calls.ts";
-import { databaseLimits, namespaceOf, type D1Database } from "./database.ts";
-import { d1Errors } from "./errors.ts";
-import { clock } from "../../platform/timers/clock.ts";
+import { DomainError } from "../../../platform/domain-error.ts";
+import type { Blobs } from "../../../platform/storage/blobs.ts";
+import { randomText } from "../../../platform/util/ids.ts";
+import { unawaited } from "../../../platform/util/uncaught.ts";
+import type { DatabaseCalls } from "../calls.ts";
+import { databaseLimits, namespaceOf, type D1Database } from "../database.ts";
+import { d1Errors } from "../errors.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** A link that needs no credentials, to upload or to download one file. */
 interface Link {

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { lockAccount } from "../../platform/storage/dialects.ts";
-import type { Storage, Write } from "../../platform/storage/storage.ts";
-import type { ImageDirectory } from "./directory.ts";
-import { imageErrors } from "./errors.ts";
-import { imageLimits } from "./image.ts";
-import { show } from "../../platform/util/json.ts";
-import type { Transform } from "./recipe/options.ts";
+import { lockAccount } from "../../../platform/storage/dialects.ts";
+import type { Storage, Write } from "../../../platform/storage/storage.ts";
+import type { ImageDirectory } from "../directory.ts";
+import { imageErrors } from "../errors.ts";
+import { imageLimits } from "../image.ts";
+import { show } from "../../../platform/util/json.ts";
+import type { Transform } from "../recipe/options.ts";
 import * as store from "./store-settings.ts";
-import { clock } from "../../platform/timers/clock.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 export interface VariantOptions {
   fit: "scale-down" | "contain" | "cover" | "crop" | "pad";
