@@ -163,6 +163,25 @@ const products: Operations = {
   [`PATCH ${account}/queues/{queue_id}`]: { client: "queues.edit", argument: "queue_id" },
   [`DELETE ${account}/queues/{queue_id}`]: { client: "queues.delete", argument: "queue_id" },
   [`POST ${account}/queues/{queue_id}/purge`]: { client: "queues.purge.start", argument: "queue_id" },
+  [`POST ${account}/queues/{queue_id}/consumers`]: {
+    client: "queues.consumers.create",
+    argument: "queue_id",
+    terraform: "cloudflare_queue_consumer",
+  },
+  [`PUT ${account}/queues/{queue_id}/consumers/{consumer_id}`]: {
+    client: "queues.consumers.update",
+    argument: "consumer_id",
+  },
+  [`DELETE ${account}/queues/{queue_id}/consumers/{consumer_id}`]: {
+    client: "queues.consumers.delete",
+    argument: "consumer_id",
+  },
+  [`PUT ${account}/workers/subdomain`]: { client: "workers.subdomains.update" },
+  [`POST ${account}/workers/scripts/{script_name}/subdomain`]: {
+    client: "workers.scripts.subdomain.create",
+    argument: "script_name",
+    terraform: "cloudflare_workers_script_subdomain",
+  },
   [`POST ${account}/queues/{queue_id}/messages`]: { client: "queues.messages.push", argument: "queue_id" },
   [`POST ${account}/storage/kv/namespaces`]: {
     client: "kv.namespaces.create",

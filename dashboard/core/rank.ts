@@ -11,10 +11,22 @@ export function rank(text: string, name: string): number | undefined {
     if (!/[\p{L}\p{N}]/u.test(given[at - 1]!)) return fits.word;
   if (given.includes(wanted)) return fits.part;
   if (parts.length > 1 && parts.every((part) => given.includes(part))) return fits.words;
-  let at = -1;
-  for (const letter of wanted) {
-    at = given.indexOf(letter, at + 1);
-    if (at < 0) return undefined;
-  }
-  return fits.letters;
+  return isShortFor(wanted.replaceAll(/\s/g, ""), given) ? fits.letters : undefined;
 }
+
+const isWordStart = (text: string, at: number): boolean => at === 0 || !/[\p{L}\p{N}]/u.test(text[at - 1]!);
+
+/** Whether each letter begins a word of a name, or follows the letter before it: "orul" is short for "origin rules". */
+function isShortFor(wanted: string, name: string): boolean {
+  let ends: number[] = [];
+  for (const [index, letter] of [...wanted].entries()) {
+    const next: number[] = [];
+    for (let at = name.indexOf(letter); at >= 0; at = name.indexOf(letter, at + 1))
+      if (index === 0 ? isWordStart(name, at) : followsOne(ends, at, isWordStart(name, at))) next.push(at);
+    ends = next;
+  }
+  return ends.length > 0;
+}
+
+const followsOne = (ends: readonly number[], at: number, begins: boolean): boolean =>
+  ends.includes(at - 1) || (begins && ends[0] !== undefined && ends[0] < at);

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Code } from "../code/as-code.tsx";
 import { bytes } from "../core/format.ts";
@@ -11,16 +12,16 @@ export type Cell = string | number | null | readonly number[];
 const shownMax = 200;
 const columnPx = 140;
 
-/** Rows that a query has returned. Opening a row shows its values in full. */
-export function Results({
-  label,
-  columns,
-  rows,
-}: {
+interface ResultsProps {
   label: string;
   columns: readonly string[];
   rows: readonly (readonly Cell[])[];
-}) {
+  /** The form of a row, which opening it shows; without one, its values in full. */
+  form?: ((row: readonly Cell[], close: () => void) => ComponentChildren) | undefined;
+}
+
+/** Rows that a query has returned. Opening a row shows its values in full. */
+export function Results({ label, columns, rows, form }: ResultsProps) {
   const [open, setOpen] = useState<number | undefined>(undefined);
   const row = open === undefined ? undefined : rows[open];
   return (
@@ -30,8 +31,8 @@ export function Results({
         columns={columns.map((title, at) => ({
           key: String(at),
           title,
-          width: `minmax(${columnPx}px, 1fr)`,
-          isNumber: typeof rows[0]?.[at] === "number",
+          width: `minmax(${columnPx}px, ${isNumber(rows[0]?.[at]) ? 0.3 : 1}fr)`,
+          isNumber: isNumber(rows[0]?.[at]),
           cell: (cells: readonly Cell[]) => <Value of={cells[at]!} />,
         }))}
         rows={rowsOf(rows)}
@@ -41,17 +42,20 @@ export function Results({
       />
       {row !== undefined && (
         <Dialog title={`Row ${open! + 1}`} kind="side" onClose={() => setOpen(undefined)}>
-          {columns.map((name, at) => (
-            <section key={at} class="value">
-              <h3>{name}</h3>
-              <Code text={textOf(row[at]!)} label={name} />
-            </section>
-          ))}
+          {form?.(row, () => setOpen(undefined)) ??
+            columns.map((name, at) => (
+              <section key={at} class="value">
+                <h3>{name}</h3>
+                <Code text={textOf(row[at]!)} label={name} />
+              </section>
+            ))}
         </Dialog>
       )}
     </>
   );
 }
+
+const isNumber = (value: Cell | undefined): boolean => typeof value === "number";
 
 function Value({ of: value }: { of: Cell }) {
   if (value === null) return <span class="faint">NULL</span>;
@@ -60,7 +64,7 @@ function Value({ of: value }: { of: Cell }) {
 }
 
 /** A value as SQL writes it, except that text has no quotes. */
-function textOf(value: Cell): string {
+export function textOf(value: Cell): string {
   if (value === null) return "NULL";
   if (typeof value !== "object") return String(value);
   return `x'${value.map((byte) => byte.toString(16).padStart(2, "0")).join("")}'`;

@@ -12,7 +12,8 @@ interface SqlFormProps<R> {
   callOf: (sql: string) => Call;
   hint: string;
   invalidates?: readonly string[];
-  onDone: (result: R) => void;
+  /** `sql` is the text that has run. */
+  onDone: (result: R, sql: string) => void;
 }
 
 /** An SQL editor. A statement from the URL runs only when a person asks for it. Syntax errors are marked in the text. */
@@ -29,7 +30,7 @@ export function SqlForm<R>({ callOf, hint, invalidates = [], onDone }: SqlFormPr
       submit="Run"
       refusal={text.trim() === "" ? "write a statement first" : undefined}
       invalidates={invalidates}
-      onDone={onDone}
+      onDone={(result) => onDone(result, text)}
     >
       {(failure) => {
         const place = failure && placeOf(failure.message, text);

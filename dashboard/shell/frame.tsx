@@ -41,6 +41,10 @@ export function Frame({ opened }: { opened: Session }) {
         : [{ keys, label: title, group: "Go to", run: () => navigate(pattern.replace(":account", account)) }],
     ),
   ]);
+  useLayoutEffect(() => {
+    // The form of the sign-in had the focus, and has left.
+    if (document.activeElement === document.body) main.current?.focus({ preventScroll: true });
+  }, []);
   useEffect(() => {
     setMenuOpen(false);
     // The element with the focus has left with the old screen: the next Tab begins with the new one.

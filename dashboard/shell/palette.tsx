@@ -4,6 +4,7 @@ import { isAllowed } from "../core/permissions.ts";
 import { navigate, useLocation } from "../core/router.ts";
 import { Combobox } from "../parts/combobox.tsx";
 import { Dialog } from "../parts/dialog.tsx";
+import { absentText } from "./absent.ts";
 import { sorted, useAnswer, type Found } from "./palette-answer.ts";
 import type { Route } from "./route.ts";
 import { routes } from "./routes.ts";
@@ -65,6 +66,7 @@ export function Palette({ account, onClose }: { account: string; onClose: () => 
   const exact = text.trim().toLowerCase();
   const isCertain =
     options[0]?.isThing !== true && options[0]?.names.some((name) => name.toLowerCase() === exact);
+  const note = absentText(text);
   return (
     <Dialog title="Search" kind="center" onClose={onClose}>
       <div class="palette">
@@ -76,7 +78,7 @@ export function Palette({ account, onClose }: { account: string; onClose: () => 
           options={options.map((option) => ({ ...option, value: option }))}
           isOpen
           isWaiting={answer.text !== text && isCertain !== true}
-          empty={answer.text === text ? "Nothing has this name." : "Searching …"}
+          empty={answer.text === text ? (note ?? "Nothing has this name.") : "Searching …"}
           onChoose={(option) => {
             onClose();
             if (option.run !== undefined) return option.run();
@@ -84,6 +86,11 @@ export function Palette({ account, onClose }: { account: string; onClose: () => 
             navigate(option.value);
           }}
         />
+        {note !== undefined && options.length > 0 && (
+          <p class="nothing" role="status">
+            {note}
+          </p>
+        )}
       </div>
     </Dialog>
   );

@@ -1,3 +1,5 @@
+import type { Cell } from "../../parts/results.tsx";
+
 /** A database as the API shows it; the fields that the console uses. */
 export interface Database {
   uuid: string;
@@ -19,9 +21,6 @@ export interface StatementResult {
     size_after: number;
   };
 }
-
-/** A value of SQLite; bytes are an array of numbers. */
-export type Cell = string | number | null | number[];
 
 export const one = "/accounts/{account_id}/d1/database/{database_id}";
 

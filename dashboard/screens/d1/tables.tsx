@@ -5,17 +5,20 @@ import { useRefusal } from "../../core/permissions.ts";
 import { setSearch, useSearch } from "../../core/router.ts";
 import { Button } from "../../parts/button.tsx";
 import { Card, Notice } from "../../parts/layout.tsx";
+import type { Cell } from "../../parts/results.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
-import { one, paramsOf, quoted, type Cell, type StatementResult } from "./database.ts";
+import { one, paramsOf, quoted, type StatementResult } from "./database.ts";
 
-interface Entry {
+/** A table, view, index or trigger, with the statement that makes it. */
+export interface Entry {
   type: string;
   name: string;
   table: string;
   sql: string;
 }
-interface ColumnInfo {
+/** A column of a table or view. */
+export interface ColumnInfo {
   table: string;
   name: string;
   type: string;

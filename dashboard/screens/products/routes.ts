@@ -9,6 +9,7 @@ export const productRoutes: readonly Route[] = [
     needs: "workers_scripts:read",
     menu: { icon: "scripts", group: "products" },
     keys: "g s",
+    words: "deploy, roll back, version, Workers",
     load: async () => import("../scripts/scripts.tsx"),
   },
   {
@@ -25,6 +26,7 @@ export const productRoutes: readonly Route[] = [
     needs: "workers_scripts:read",
     menu: { icon: "dispatch", group: "products" },
     keys: "g c",
+    words: "customers, faults, Workers for Platforms",
     load: async () => import("../dispatch/namespaces.tsx"),
   },
   {
@@ -47,6 +49,7 @@ export const productRoutes: readonly Route[] = [
     needs: "workers_scripts:read",
     menu: { icon: "workflows", group: "products" },
     keys: "g w",
+    words: "instances, restart, failed",
     load: async () => import("../workflows/workflows.tsx"),
   },
   {
@@ -70,6 +73,7 @@ export const productRoutes: readonly Route[] = [
     needs: "queues:read",
     menu: { icon: "queues", group: "products" },
     keys: "g q",
+    words: "messages, dead letters, purge",
     load: async () => import("../queues/queues.tsx"),
   },
   {
@@ -86,6 +90,7 @@ export const productRoutes: readonly Route[] = [
     needs: "workers_kv:read",
     menu: { icon: "kv", group: "products" },
     keys: "g k",
+    words: "keys, values, KV",
     load: async () => import("../kv/namespaces.tsx"),
   },
   {
@@ -102,6 +107,7 @@ export const productRoutes: readonly Route[] = [
     needs: "d1:read",
     menu: { icon: "database", group: "products" },
     keys: "g d",
+    words: "SQL, query, tables",
     load: async () => import("../d1/databases.tsx"),
   },
   {
@@ -139,6 +145,7 @@ export const productRoutes: readonly Route[] = [
     needs: "images:read",
     menu: { icon: "images", group: "products" },
     keys: "g i",
+    words: "pictures, upload",
     load: async () => import("../images/library.tsx"),
   },
   {

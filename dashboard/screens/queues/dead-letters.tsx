@@ -24,6 +24,7 @@ export function DeadLetters({ account, queue, backlog }: DeadLettersProps) {
   const [target, setTarget] = useState<Queue | undefined>(undefined);
   const [last, setLast] = useState<Ended | undefined>(undefined);
   const refusal = useRefusal()("POST /accounts/{account_id}/queues/{queue_id}/messages/batch");
+  const isEmpty = backlog?.backlog_count === 0;
   const sources = (queues.data ?? []).filter(({ consumers }) =>
     consumers.some(({ dead_letter_queue }) => dead_letter_queue === queue.queue_name),
   );
@@ -37,7 +38,11 @@ export function DeadLetters({ account, queue, backlog }: DeadLettersProps) {
               Messages that failed in{" "}
               <a href={href(`/${account}/queues/${source.queue_id}`)}>{source.queue_name}</a> end here.
             </p>
-            <Button icon="refresh" refusal={refusal} onPress={() => setTarget(source)}>
+            <Button
+              icon="refresh"
+              refusal={refusal ?? (isEmpty ? "no message is here" : undefined)}
+              onPress={() => setTarget(source)}
+            >
               Replay into {source.queue_name}
             </Button>
           </li>

@@ -21,6 +21,7 @@ export interface Consumer {
     max_retries: number;
     retry_delay: number;
     max_wait_time_ms?: number;
+    max_concurrency?: number | null;
     visibility_timeout_ms?: number;
   };
 }

@@ -5,18 +5,18 @@ import { useGet, type Query } from "../../core/cache.ts";
 import { bytes, count, span } from "../../core/format.ts";
 import { useShortcuts } from "../../core/keys.ts";
 import { useRefusal } from "../../core/permissions.ts";
-import { href, navigate } from "../../core/router.ts";
+import { navigate } from "../../core/router.ts";
 import { Button } from "../../parts/button.tsx";
 import { Confirm } from "../../parts/confirm.tsx";
 import { Switch } from "../../parts/form.tsx";
 import { Card, Figure, Page, Time } from "../../parts/layout.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { Loaded } from "../../parts/states.tsx";
-import { Table } from "../../parts/table.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
+import { Consumers } from "./consumers.tsx";
 import { DeadLetters } from "./dead-letters.tsx";
 import { MessagesCard } from "./messages.tsx";
-import type { Backlog, Consumer, Queue } from "./queue-types.ts";
+import type { Backlog, Queue } from "./queue-types.ts";
 import { SendDialog } from "./send.tsx";
 
 const one = "/accounts/{account_id}/queues/{queue_id}";
@@ -168,47 +168,3 @@ function Delivery({
     </Card>
   );
 }
-
-const scriptOf = ({ script_name, script }: Consumer): string | undefined => script_name ?? script;
-
-const Consumers = ({ account, queue }: { account: string; queue: Queue }) => (
-  <Card title="Consumers">
-    {queue.consumers.length === 0 ? (
-      <p>
-        The queue has none. A script or a client that pulls can be one:{" "}
-        <code>wrangler queues consumer add {queue.queue_name}</code> adds a script.
-      </p>
-    ) : (
-      <Table
-        label="Consumers"
-        rows={queue.consumers}
-        keyOf={({ consumer_id }) => consumer_id}
-        columns={[
-          {
-            title: "Consumer",
-            isWide: true,
-            cell: (consumer) => {
-              const script = scriptOf(consumer);
-              return script === undefined ? (
-                "pulled over HTTP"
-              ) : (
-                <a href={href(`/${account}/scripts/${encodeURIComponent(script)}`)}>{script}</a>
-              );
-            },
-          },
-          { title: "Batch", isNumber: true, cell: ({ settings }) => settings.batch_size },
-          { title: "Retries", isNumber: true, cell: ({ settings }) => settings.max_retries },
-          {
-            title: "Dead letters go to",
-            cell: ({ dead_letter_queue: name }) =>
-              name === "" ? (
-                <span class="faint">nowhere</span>
-              ) : (
-                <a href={href(`/${account}/queues?name=${encodeURIComponent(name)}`)}>{name}</a>
-              ),
-          },
-        ]}
-      />
-    )}
-  </Card>
-);

@@ -9,6 +9,7 @@ import { Failure } from "../../parts/states.tsx";
 import { Tabs } from "../../parts/tabs.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
 import { LiveLog } from "../logs/live-log.tsx";
+import { Addresses, MainAddress, useWorker, usersOf } from "./addresses.tsx";
 import { AssetsTab } from "./assets.tsx";
 import { CodeTab } from "./code.tsx";
 import { Schedules } from "./schedules.tsx";
@@ -33,16 +34,18 @@ export default function ScriptScreen({ account, params }: ScreenProps) {
   const name = params["script"]!;
   const place = accountScript(account, name);
   const settings = useGet<ScriptSettings>(`${place.path}/settings`);
+  const worker = useWorker(place);
   const [chosen, setTab] = useSearch("tab", "code");
   const tab: Tab = tabs.find(({ key }) => key === chosen)?.key ?? "code";
   const [isDeleting, setDeleting] = useState(false);
   const refusal = useRefusal()(`DELETE ${one}`);
-
+  const users = worker.data && usersOf(worker.data);
   const missing = settings.data === undefined && !settings.isLoading ? settings.failure : undefined;
   return (
     <Page
       title={name}
       up={{ name: "Scripts", path: `/${account}/scripts` }}
+      about={worker.data && <MainAddress of={worker.data} />}
       actions={
         <Menu
           label="More"
@@ -64,7 +67,12 @@ export default function ScriptScreen({ account, params }: ScreenProps) {
         <Tabs label={`Parts of ${name}`} tabs={tabs} current={tab} onChange={setTab}>
           {tab === "code" && <CodeTab place={place} />}
           {tab === "versions" && <Versions place={place} />}
-          {tab === "settings" && <Settings place={place} settings={settings} />}
+          {tab === "settings" && (
+            <div class="stack">
+              <Addresses account={account} place={place} worker={worker} />
+              <Settings place={place} settings={settings} />
+            </div>
+          )}
           {tab === "secrets" && <Secrets place={place} />}
           {tab === "schedules" && <Schedules place={place} />}
           {tab === "assets" && <AssetsTab place={place} />}
@@ -83,6 +91,7 @@ export default function ScriptScreen({ account, params }: ScreenProps) {
           onClose={() => setDeleting(false)}
         >
           <p>Its versions, secrets and schedules are deleted with it.</p>
+          {users !== undefined && <p>Still in use by: {users}.</p>}
         </Confirm>
       )}
     </Page>

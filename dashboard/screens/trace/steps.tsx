@@ -34,9 +34,7 @@ export const Phase = ({ step, asked }: { step: Step; asked: Asked }) => (
         {step.trace.map((each) => (
           <li key={each.step_name} class={`step ${each.outcome}`}>
             <header>
-              <strong>
-                {each.description || (each.type === "setting" ? each.step_name : each.name) || effectOf(each)}
-              </strong>
+              <strong>{nameOf(each) || effectOf(each)}</strong>
               <OutcomeState of={each.outcome} />
             </header>
             <StepBody step={each} asked={asked}>
@@ -49,6 +47,10 @@ export const Phase = ({ step, asked }: { step: Step; asked: Asked }) => (
     )}
   </Card>
 );
+
+/** The name that a person has given to a step, or that of the setting; empty if it has none. */
+const nameOf = ({ description, type, step_name, name }: Step): string =>
+  description || (type === "setting" ? step_name : name) || "";
 
 const screens: Record<string, string> = {
   http_request_origin: "rules",
@@ -93,7 +95,8 @@ function StepBody({ step, asked, children }: { step: Step; asked: Asked; childre
           <code>{[step.name, ...recordsOf(step)].join(" · ")}</code>
         </p>
       ) : (
-        <p class="effect">{effectOf(step)}</p>
+        // Without a name, the effect is the title.
+        (step.type !== "rule" || nameOf(step) !== "") && <p class="effect">{effectOf(step)}</p>
       )}
       {parts !== undefined && <PartsTree of={parts} />}
       {parts === undefined && expression !== undefined && <code>{expression}</code>}

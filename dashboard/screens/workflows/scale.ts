@@ -31,6 +31,8 @@ const idleShare = 0.2;
 const foldWidth = 0.08;
 /** The width of a fold at the end. It shows what the instance waits for now, so it has more room. */
 const lastFoldWidth = 0.4;
+/** All folds together have no more of the width. */
+const foldsMax = 0.8;
 
 export const isTimed = (step: Step): step is TimedStep => step.type !== "termination";
 
@@ -48,9 +50,16 @@ export function spansOf(step: TimedStep, now: number): Span[] {
   }));
 }
 
-/** The times between `from` and `to` in which nothing works, longest share first folded. */
-function gapsOf(busy: readonly Span[], from: number, to: number): { from: number; to: number }[] {
-  const gaps: { from: number; to: number }[] = [];
+interface Gap {
+  from: number;
+  to: number;
+}
+
+const lengthsOf = (gaps: readonly Gap[]): number => gaps.reduce((sum, gap) => sum + gap.to - gap.from, 0);
+
+/** The times between `from` and `to` in which nothing works. */
+function gapsOf(busy: readonly Span[], from: number, to: number): Gap[] {
+  const gaps: Gap[] = [];
   let reached = from;
   for (const span of busy.toSorted((a, b) => a.from - b.from)) {
     if (span.from > reached) gaps.push({ from: reached, to: span.from });
@@ -66,11 +75,18 @@ export function scaleOf(spans: readonly Span[], begin: number, end: number): Sca
   const to = Math.max(end, from + 1, ...edges(spans, "to"));
   const busy = spans.filter(({ kind }) => kind !== "sleep" && kind !== "wait");
   const widthOf = (gap: { to: number }): number => (gap.to === to ? lastFoldWidth : foldWidth);
-  // Folding only makes a time shorter.
-  const folded = gapsOf(busy, from, to).filter(
-    (gap) => gap.to - gap.from > (to - from) * Math.max(idleShare, widthOf(gap)),
-  );
-  const idle = folded.reduce((sum, gap) => sum + gap.to - gap.from, 0);
+  const folded: Gap[] = [];
+  // A fold makes the rest longer, and so a time that was short beside it may be most of what is left.
+  for (let more = gapsOf(busy, from, to); more.length > 0;) {
+    const rest = to - from - lengthsOf(folded);
+    const long = more.filter((gap) => gap.to - gap.from > rest * Math.max(idleShare, widthOf(gap)));
+    const room = foldsMax - folded.reduce((sum, gap) => sum + widthOf(gap), 0);
+    if (long.length === 0 || long.reduce((sum, gap) => sum + widthOf(gap), 0) > room) break;
+    folded.push(...long);
+    more = more.filter((gap) => !folded.includes(gap));
+  }
+  folded.sort((a, b) => a.from - b.from);
+  const idle = lengthsOf(folded);
   // Folding makes room for work; without work, nothing is folded.
   const isFolded = folded.length > 0 && busy.length > 0 && to - from > idle;
   const gaps = isFolded ? folded : [];

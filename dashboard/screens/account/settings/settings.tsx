@@ -1,4 +1,5 @@
 import { useGet } from "../../../core/cache.ts";
+import { isAllowed } from "../../../core/permissions.ts";
 import { singleKeys, theme, type Theme } from "../../../core/preferences.ts";
 import { useStore } from "../../../core/store.ts";
 import { ActionForm, SelectField, Switch, TextField, useForm } from "../../../parts/form.tsx";
@@ -24,6 +25,7 @@ export default function Settings({ account }: ScreenProps) {
         <Card title="Account">
           <Loaded of={of}>{(data) => <AccountForm key={data.name} data={data} />}</Loaded>
         </Card>
+        <Subdomain account={account} />
         <Browser />
         <SessionCard />
       </div>
@@ -64,6 +66,58 @@ function AccountForm({ data }: { data: Account }) {
         </div>
       </ActionForm>
     </>
+  );
+}
+
+/** The name below which each script of the account has an address. */
+function Subdomain({ account }: { account: string }) {
+  const path = `/accounts/${account}/workers/subdomain`;
+  const isReadable = isAllowed("workers_scripts:read", { accountId: account });
+  const of = useGet<{ subdomain: string }>(isReadable ? path : undefined);
+  if (!isReadable) return null;
+  const isNone = of.failure?.status === 404;
+  return (
+    <Card title="Addresses of scripts">
+      {isNone ? (
+        <SubdomainForm account={account} path={path} current="" />
+      ) : (
+        <Loaded of={of} rows={2}>
+          {({ subdomain }) => (
+            <SubdomainForm key={subdomain} account={account} path={path} current={subdomain} />
+          )}
+        </Loaded>
+      )}
+    </Card>
+  );
+}
+
+function SubdomainForm({ account, path, current }: { account: string; path: string; current: string }) {
+  const { values, field } = useForm({ subdomain: current });
+  const { subdomain } = values;
+  return (
+    <ActionForm
+      call={{
+        op: "PUT /accounts/{account_id}/workers/subdomain",
+        params: { account_id: account },
+        body: { subdomain },
+      }}
+      submit="Save"
+      done="The subdomain was saved"
+      refusal={subdomain === current || subdomain === "" ? "nothing is changed" : undefined}
+      invalidates={[path, `/accounts/${account}/workers/workers`]}
+    >
+      <TextField
+        label="Subdomain"
+        {...field("subdomain")}
+        isMono
+        isNarrow
+        hint={
+          current === ""
+            ? "Without one, scripts have no address of their own."
+            : "Its change moves the addresses of all scripts at once."
+        }
+      />
+    </ActionForm>
   );
 }
 

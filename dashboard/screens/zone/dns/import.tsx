@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { AsCode } from "../../../code/as-code.tsx";
 import { useAction } from "../../../core/action.ts";
 import { onlyAt, type Call } from "../../../core/client.ts";
@@ -38,6 +38,8 @@ interface Compared {
 
 const op = "POST /zones/{zone_id}/dns_records/import";
 const shownMax = 200;
+/** Characters of a line of the file that are shown. */
+const lineMax = 200;
 
 /** Imports a zone file: shows a preview of the changes first, then applies them. */
 export function ImportDialog({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
@@ -45,6 +47,13 @@ export function ImportDialog({ onDone, onClose }: { onDone: () => void; onClose:
   const [text, setText] = useState("");
   const [isProxied, setProxied] = useState(false);
   const [compared, setCompared] = useState<Compared | undefined>(undefined);
+  const file = useRef<HTMLDivElement>(null);
+  const wrong = useRef<number | undefined>(undefined);
+  useLayoutEffect(() => {
+    if (compared !== undefined || wrong.current === undefined) return;
+    selectLine(file.current!.querySelector("textarea")!, wrong.current);
+    wrong.current = undefined;
+  }, [compared]);
   const body = new FormData();
   body.set("file", new File([text], "zone.txt", { type: "text/plain" }));
   body.set("proxied", String(isProxied));
@@ -55,53 +64,70 @@ export function ImportDialog({ onDone, onClose }: { onDone: () => void; onClose:
       {compared !== undefined ? (
         <Review
           compared={compared}
+          text={text}
           compare={compare}
           apply={{ ...call, query: { update: true } }}
           onCompared={setCompared}
-          onBack={() => setCompared(undefined)}
+          onBack={() => {
+            wrong.current = compared.diff.refused[0]?.line;
+            setCompared(undefined);
+          }}
           onDone={onDone}
           onClose={onClose}
         />
       ) : (
-        <ActionForm<{ diff: Difference }>
-          call={compare}
-          submit="Compare"
-          refusal={text.trim() === "" ? "paste a zone file or choose one" : undefined}
-          onCancel={onClose}
-          onDone={({ diff }, etag) => setCompared({ diff, etag })}
-        >
-          <Field label="File">
-            {(attributes) => (
-              <input
-                {...attributes}
-                type="file"
-                onChange={(event) => void event.currentTarget.files?.[0]?.text().then(setText)}
-              />
-            )}
-          </Field>
-          <TextField
-            label="Zone file"
-            name="file"
-            value={text}
-            onChange={setText}
-            rows={12}
-            isMono
-            placeholder="www 300 IN A 192.0.2.1"
-          />
-          <Switch
-            label="Proxied"
-            hint="For new A, AAAA and CNAME records, unless the file says otherwise."
-            isOn={isProxied}
-            onChange={setProxied}
-          />
-        </ActionForm>
+        <div ref={file}>
+          <ActionForm<{ diff: Difference }>
+            call={compare}
+            submit="Compare"
+            refusal={text.trim() === "" ? "paste a zone file or choose one" : undefined}
+            onCancel={onClose}
+            onDone={({ diff }, etag) => setCompared({ diff, etag })}
+          >
+            <Field label="File">
+              {(attributes) => (
+                <input
+                  {...attributes}
+                  type="file"
+                  onChange={(event) => void event.currentTarget.files?.[0]?.text().then(setText)}
+                />
+              )}
+            </Field>
+            <TextField
+              label="Zone file"
+              name="file"
+              value={text}
+              onChange={setText}
+              rows={12}
+              isMono
+              placeholder="www 300 IN A 192.0.2.1"
+            />
+            <Switch
+              label="Proxied"
+              hint="For new A, AAAA and CNAME records, unless the file says otherwise."
+              isOn={isProxied}
+              onChange={setProxied}
+            />
+          </ActionForm>
+        </div>
       )}
     </Dialog>
   );
 }
 
+/** Selects a line of a text, and scrolls to it. */
+function selectLine(field: HTMLTextAreaElement, line: number): void {
+  const lines = field.value.split("\n");
+  const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+  field.focus();
+  field.setSelectionRange(start, start + (lines[line - 1]?.length ?? 0));
+  field.scrollTop = (field.scrollHeight / lines.length) * (line - 3);
+}
+
 interface ReviewProps {
   compared: Compared;
+  /** The zone file. */
+  text: string;
   compare: Call;
   apply: Call;
   onCompared: (compared: Compared) => void;
@@ -114,6 +140,7 @@ interface Line {
   line: number;
   kind: "added" | "changed" | "refused" | "skipped";
   text: string;
+  /** The record before the change; the line of the file, if it is left out. */
   before: string;
 }
 
@@ -131,9 +158,18 @@ function words(zone: string, { name, type, content, priority, ttl, ...more }: Pl
   ].join(", ");
 }
 
-function linesOf({ added, changed, refused, skipped }: Difference, zone: string): Line[] {
+function linesOf(
+  { added, changed, refused, skipped }: Difference,
+  zone: string,
+  file: readonly string[],
+): Line[] {
   const leftOut = (kind: "refused" | "skipped", lines: Difference["refused"]): Line[] =>
-    lines.map(({ line, message }) => ({ line, kind, text: message, before: "" }));
+    lines.map(({ line, message }) => ({
+      line,
+      kind,
+      text: message,
+      before: file[line - 1]?.trim().slice(0, lineMax) ?? "",
+    }));
   return [
     ...leftOut("refused", refused),
     ...changed.map(({ line, from, to }): Line => ({
@@ -153,13 +189,13 @@ function linesOf({ added, changed, refused, skipped }: Difference, zone: string)
 }
 
 /** The differences of the file, line by line, and the button that makes exactly these in one transaction. */
-function Review({ compared, compare, apply, onCompared, onBack, onDone, onClose }: ReviewProps) {
+function Review({ compared, text, compare, apply, onCompared, onBack, onDone, onClose }: ReviewProps) {
   const zone = useZone();
   const { counts } = compared.diff;
   const done = `Imported: ${plural(counts.added, "new record")}, ${count(counts.changed)} changed`;
   const action = useAction({ invalidates: [`/zones/${zone.id}`], done });
   const again = useAction({ tellsFailure: true });
-  const lines = linesOf(compared.diff, zone.name);
+  const lines = linesOf(compared.diff, zone.name, text.split("\n"));
   const listed = counts.refused + counts.changed + counts.skipped + counts.added;
   const refusal =
     counts.refused > 0
@@ -185,7 +221,7 @@ function Review({ compared, compare, apply, onCompared, onBack, onDone, onClose 
       <Notice tone={counts.refused > 0 ? "bad" : "info"}>
         Nothing has changed yet: {count(counts.added)} to add, {count(counts.changed)} to change,{" "}
         {count(counts.same)} the same, {plural(counts.refused, "line")} refused, {count(counts.skipped)}{" "}
-        skipped.
+        skipped.{counts.refused > 0 && " Correct the refused lines first."}
         {listed > shownMax && ` The list has the first ${shownMax} of ${count(listed)} lines.`}
       </Notice>
       {lines.length > 0 && <Differences lines={lines.slice(0, shownMax)} />}
@@ -243,7 +279,7 @@ const Differences = ({ lines }: { lines: readonly Line[] }) => (
           <span class="changes">
             {before !== "" && (
               <>
-                <del>{before}</del>
+                {kind === "changed" ? <del>{before}</del> : <code>{before}</code>}
                 <br />
               </>
             )}
