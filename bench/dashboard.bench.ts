@@ -14,9 +14,13 @@ const loads = 7;
 /** An hour of a script with five runs a second. */
 const runsOfAnHour = 5 * 3600;
 const consoles = 10;
-const seconds = 60;
+/** Each round measures the server without a console, and then with all of them. */
+const rounds = 5;
+const seconds = 12;
 const largeZoneRecords = 100_000;
 const filters = 15;
+/** A person who types fast. */
+const betweenKeysMs = 60;
 
 await using console = await openConsole();
 const data = await makeData(console);
@@ -27,7 +31,7 @@ const goals: Goal[] = [
   atMost("initial styles, gzip, KB", sizes.styles / kilobyte, 15),
   atMost("sign-in usable, slow profile, s", await usable("/", "input", false), 1),
   atMost("zones usable, slow profile, s", await usable(`${account}/zones`, "[data-row]"), 1),
-  atMost("filter of 100,000 records shows its rows, ms", await filterMs(), 300),
+  ...(await filterMs()),
   atMost("trace follows a changed method, ms", await traceMs(), 200),
   ...(await liveLogs()),
   ...(await tenConsoles()),
@@ -66,8 +70,8 @@ async function usable(path: string, selector: string, isSignedIn = true): Promis
   return median(times);
 }
 
-/** Milliseconds from the change of a filter in a large zone until its only row is shown. Median. */
-async function filterMs(): Promise<number> {
+/** Milliseconds from the last change of a filter in a large zone until its only row is shown. Medians. */
+async function filterMs(): Promise<Goal[]> {
   const zone = await console.call<{ id: string }>("POST", "/zones", {
     name: "large.example",
     account: { id: console.platform.accountId },
@@ -78,16 +82,24 @@ async function filterMs(): Promise<number> {
   await console.call("POST", `/zones/${zone.id}/dns_records/import`, form);
   const page = await console.open(`${account}/zones/large.example/dns`);
   await settled(page);
-  const times: number[] = [];
-  for (let i = -1; i < filters; i++) {
-    const name = `host-${12_345 + i}`;
-    const start = performance.now();
-    await page.getByLabel("Filter records").fill(name);
-    await page.locator("[data-row='0']").getByText(name, { exact: true }).waitFor();
-    if (i >= 0) times.push(performance.now() - start);
-  }
+  const field = page.getByLabel("Filter records");
+  const times: Record<"pasted" | "typed", number[]> = { pasted: [], typed: [] };
+  for (let i = -1; i < filters; i++)
+    for (const [index, way] of (["pasted", "typed"] as const).entries()) {
+      const name = `host-${12_345 + 2 * i + index}`;
+      if (way === "typed") {
+        await field.press("Control+a");
+        await field.pressSequentially(name.slice(0, -1), { delay: betweenKeysMs });
+      }
+      const start = performance.now();
+      await (way === "typed" ? field.press(name.at(-1)!) : field.fill(name));
+      await page.locator("[data-row='0']").getByText(name, { exact: true }).waitFor();
+      if (i >= 0) times[way].push(performance.now() - start);
+    }
   await page.context().close();
-  return median(times);
+  return (["pasted", "typed"] as const).map((way) =>
+    atMost(`filter of 100,000 records, ${way}, shows its rows, ms`, median(times[way]), 300),
+  );
 }
 
 /** Milliseconds from the change of a request's method until the tree of an expression has its new value. Median. */
@@ -160,7 +172,7 @@ async function liveLogs(): Promise<Goal[]> {
   ];
 }
 
-/** CPU time of the server with ten consoles open on different screens, beyond that without any, per second of a core. */
+/** CPU time of the server with ten consoles open on different screens, beyond that without any: medians of rounds. */
 async function tenConsoles(): Promise<Goal[]> {
   const pid = processTree(process.pid).findLast((each) =>
     /selvedge\.js\0serve/.test(readFileSync(`/proc/${each}/cmdline`, "latin1")),
@@ -178,15 +190,22 @@ async function tenConsoles(): Promise<Goal[]> {
     `${account}/queues/${data.queueId}`,
     `${account}/audit`,
   ].slice(0, consoles);
-  const idle = await shareOfCore(pid);
-  const pages: Page[] = [];
-  for (const path of paths) pages.push(await console.open(path));
-  for (const page of pages) await settled(page);
-  const share = await shareOfCore(pid);
-  for (const page of pages) await page.context().close();
+  const idle: number[] = [];
+  const beyond: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const without = await shareOfCore(pid);
+    const pages: Page[] = [];
+    for (const path of paths) pages.push(await console.open(path));
+    for (const page of pages) await settled(page);
+    idle.push(without);
+    beyond.push((await shareOfCore(pid)) - without);
+    for (const page of pages) await page.context().close();
+  }
   return [
-    reported("server without a console, % of a core", idle * 100),
-    atMost(`${consoles} open consoles, % of a core`, (share - idle) * 100, 1),
+    reported("server without a console, % of a core", median(idle) * 100),
+    atMost(`${consoles} open consoles, % of a core`, median(beyond) * 100, 1),
+    reported("the same, least of the rounds", Math.min(...beyond) * 100),
+    reported("the same, most of the rounds", Math.max(...beyond) * 100),
   ];
 }
 

@@ -12,19 +12,6 @@ declare module "virtual:runtime" {
 }
 
 declare module "virtual:operations" {
-  interface Schema {
-    type?: string | string[];
-    enum?: unknown[];
-    default?: unknown;
-    properties?: Record<string, Schema>;
-    required?: string[];
-    items?: Schema;
-    anyOf?: Schema[];
-    oneOf?: Schema[];
-    $ref?: string;
-    description?: string;
-    const?: unknown;
-  }
   interface DocumentedOperation {
     /** Method and path, as in "GET /zones". */
     key: string;
@@ -32,9 +19,10 @@ declare module "virtual:operations" {
     summary: string;
     query: { name: string; choices?: unknown[] }[];
     content?: string;
-    body?: Schema;
+    /** A body that fits, if it is JSON: its required fields, with defaults and first choices. */
+    sample?: unknown;
   }
-  const document: { schemas: Record<string, Schema>; operations: DocumentedOperation[] };
-  export default document;
-  export type { Schema, DocumentedOperation };
+  const operations: readonly DocumentedOperation[];
+  export default operations;
+  export type { DocumentedOperation };
 }

@@ -4,6 +4,7 @@ import { posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
+import { sampleOf, type Schema } from "./body-sample.ts";
 import { assetsPath, type Bundle, type BundledFile } from "./bundle.ts";
 import { importsOf, joinChunks, nameOf, type Joined } from "./join-chunks.ts";
 
@@ -15,11 +16,11 @@ interface Documented {
   summary: string;
   "x-permission": string | null;
   parameters?: { name: string; in: string; schema?: { enum?: unknown[] } }[];
-  requestBody?: { content: Record<string, { schema?: object }> };
+  requestBody?: { content: Record<string, { schema?: Schema }> };
 }
 interface OpenApi {
   paths: Record<string, Record<string, Documented>>;
-  components: { schemas: Record<string, object> };
+  components: { schemas: Record<string, Schema> };
 }
 
 /** Tables that the console takes from openapi.json and package.json. */
@@ -32,9 +33,9 @@ const tables: Record<string, (api: OpenApi) => unknown> = {
       ),
     ),
   "virtual:runtime": () => ({ date: runtimeDate() }),
-  /** Every operation: its name, its parameters, and the schema of its body. */
-  "virtual:operations": (api) => {
-    const operations = operationsOf(api).map(([key, operation]) => ({
+  /** Every operation: its name, its parameters, and a sample of its body, which is far shorter than the schema. */
+  "virtual:operations": (api) =>
+    operationsOf(api).map(([key, operation]) => ({
       key,
       id: operation.operationId,
       summary: operation.summary,
@@ -42,46 +43,13 @@ const tables: Record<string, (api: OpenApi) => unknown> = {
         .filter((parameter) => parameter.in === "query")
         .map(({ name, schema }) => ({ name, choices: schema?.enum })),
       content: Object.keys(operation.requestBody?.content ?? {})[0],
-      body: operation.requestBody?.content["application/json"]?.schema,
-    }));
-    return withoutLimits({ operations, schemas: schemasOf(operations, api.components.schemas) });
-  },
+      sample: sampleOfBody(operation, api.components.schemas),
+    })),
 };
 
-/** Keywords that a sample of a schema does not need. The server checks the limits of values. */
-const limits = new Set([
-  "description",
-  "exclusiveMinimum",
-  "format",
-  "maxItems",
-  "maxLength",
-  "maximum",
-  "minItems",
-  "minLength",
-  "minimum",
-  "pattern",
-]);
-/** Schemas of properties without a fixed name. */
-const others = new Set(["additionalProperties", "propertyNames"]);
-const withoutLimits = (value: object): unknown =>
-  JSON.parse(
-    JSON.stringify(value, (key, each: unknown) =>
-      // A property may have such a name, and then its value is a schema.
-      others.has(key) || (limits.has(key) && !isSchema(each)) ? undefined : each,
-    ),
-  );
-const isSchema = (value: unknown): boolean => typeof value === "object" && value !== null;
-
-/** The schemas that a value refers to, directly or through others. Those of answers are most of all. */
-function schemasOf(value: unknown, schemas: Readonly<Record<string, object>>): Record<string, object> {
-  const found: Record<string, object> = {};
-  let rest = [value];
-  while (rest.length > 0) {
-    const names = [...JSON.stringify(rest).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)];
-    const fresh = new Set(names.map(([, name]) => name!).filter((name) => !Object.hasOwn(found, name)));
-    rest = [...fresh].map((name) => (found[name] = schemas[name]!));
-  }
-  return found;
+function sampleOfBody({ requestBody }: Documented, schemas: Readonly<Record<string, Schema>>): unknown {
+  const schema = requestBody?.content["application/json"]?.schema;
+  return schema && sampleOf(schema, schemas);
 }
 
 /** The day of the runtime, which refuses a compatibility date that is later by more than a week. */

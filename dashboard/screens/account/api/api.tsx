@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import document, { type DocumentedOperation } from "virtual:operations";
+import operations, { type DocumentedOperation } from "virtual:operations";
 import { send, pathOf, type Call } from "../../../core/client.ts";
 import { permissionName, permissionOf, useRefusal } from "../../../core/permissions.ts";
 import { useSearch } from "../../../core/router.ts";
@@ -11,7 +11,6 @@ import { TextField } from "../../../parts/form.tsx";
 import { Card, Page } from "../../../parts/layout.tsx";
 import { Empty } from "../../../parts/states.tsx";
 import type { ScreenProps } from "../../../shell/route.ts";
-import { sampleOf } from "./sample.ts";
 
 const shownMax = 60;
 const textMax = 200_000;
@@ -21,14 +20,14 @@ export default function Api({ account }: ScreenProps) {
   const [filter, setFilter] = useSearch("filter");
   const [id, setId] = useSearch("operation");
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = document.operations.filter(({ key, summary }) =>
+  const found = operations.filter(({ key, summary }) =>
     words.every((word) => `${key} ${summary}`.toLowerCase().includes(word)),
   );
-  const chosen = document.operations.find((operation) => operation.id === id);
+  const chosen = operations.find((operation) => operation.id === id);
   return (
     <Page
       title="API"
-      about={`${document.operations.length} operations. Calls from here are made with the permissions of this session.`}
+      about={`${operations.length} operations. Calls from here are made with the permissions of this session.`}
     >
       <div class="explorer">
         <div>
@@ -79,7 +78,7 @@ function Explorer({ operation, account }: { operation: DocumentedOperation; acco
   );
   const [query, setQuery] = useState<Record<string, string>>({});
   const [body, setBody] = useState(() =>
-    operation.body === undefined ? "" : JSON.stringify(sampleOf(operation.body, document.schemas), null, 2),
+    operation.sample === undefined ? "" : JSON.stringify(operation.sample, null, 2),
   );
   const [answer, setAnswer] = useState<{ status: number; text: string; ms: number } | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
@@ -89,14 +88,14 @@ function Explorer({ operation, account }: { operation: DocumentedOperation; acco
     op: operation.key,
     params,
     query,
-    ...(operation.body !== undefined && parsed.value !== undefined && { body: parsed.value }),
+    ...(operation.sample !== undefined && parsed.value !== undefined && { body: parsed.value }),
   };
   const method = operation.key.slice(0, operation.key.indexOf(" "));
   const missing = names.find((name) => params[name] === "");
   const refusal =
     useRefusal()(operation.key) ?? (missing === undefined ? (parsed.fault ?? undefined) : `needs ${missing}`);
   const permission = permissionOf(operation.key);
-  const isUpload = operation.content !== undefined && operation.body === undefined;
+  const isUpload = operation.content !== undefined && operation.sample === undefined;
   const run = async (): Promise<void> => {
     if (method === "DELETE" && !isSure) return setSure(true);
     setSure(false);
@@ -165,7 +164,7 @@ function Explorer({ operation, account }: { operation: DocumentedOperation; acco
             </div>
           </details>
         )}
-        {operation.body !== undefined && (
+        {operation.sample !== undefined && (
           <TextField
             label="Body"
             value={body}

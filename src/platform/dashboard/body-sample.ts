@@ -1,4 +1,16 @@
-import type { Schema } from "virtual:operations";
+/** A schema of openapi.json; the keywords that a sample needs. */
+export interface Schema {
+  type?: string | string[];
+  enum?: unknown[];
+  default?: unknown;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  $ref?: string;
+  const?: unknown;
+}
 
 const depthMax = 5;
 
