@@ -183,6 +183,10 @@ const products: Operations = {
     terraform: "cloudflare_workers_script_subdomain",
   },
   [`POST ${account}/queues/{queue_id}/messages`]: { client: "queues.messages.push", argument: "queue_id" },
+  [`POST ${account}/storage/kv/namespaces/{namespace_id}/bulk/delete`]: {
+    client: "kv.namespaces.bulkDelete",
+    argument: "namespace_id",
+  },
   [`POST ${account}/storage/kv/namespaces`]: {
     client: "kv.namespaces.create",
     terraform: "cloudflare_workers_kv_namespace",

@@ -3,11 +3,9 @@ import { useState } from "preact/hooks";
 import { Code } from "../code/as-code.tsx";
 import { bytes } from "../core/format.ts";
 import { rowsOf } from "../core/pages.ts";
+import { textOf, type Cell } from "./cell.ts";
 import { Dialog } from "./dialog.tsx";
 import { Grid } from "./grid.tsx";
-
-/** A value of SQLite. Bytes are an array of numbers. */
-export type Cell = string | number | null | readonly number[];
 
 const shownMax = 200;
 const columnPx = 140;
@@ -61,11 +59,4 @@ function Value({ of: value }: { of: Cell }) {
   if (value === null) return <span class="faint">NULL</span>;
   if (typeof value === "object") return <span class="faint">{bytes(value.length)}</span>;
   return <>{String(value).slice(0, shownMax)}</>;
-}
-
-/** A value as SQL writes it, except that text has no quotes. */
-export function textOf(value: Cell): string {
-  if (value === null) return "NULL";
-  if (typeof value !== "object") return String(value);
-  return `x'${value.map((byte) => byte.toString(16).padStart(2, "0")).join("")}'`;
 }

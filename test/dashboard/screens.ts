@@ -117,6 +117,11 @@ export function screensOf(
     },
     { name: "workflows", path: `${a}/workflows` },
     { name: "workflow", path: `${a}/workflows/orders` },
+    {
+      name: "workflow-chosen",
+      path: `${a}/workflows/orders`,
+      prepare: async (page) => page.getByRole("checkbox", { name: "Select all rows" }).check(),
+    },
     { name: "workflow-instance", path: `${a}/workflows/orders/refused` },
     { name: "workflow-step", path: `${a}/workflows/orders/refused?step=step:charge-1` },
     { name: "queues", path: `${a}/queues` },
@@ -127,6 +132,11 @@ export function screensOf(
         await page.getByRole("button", { name: "Peek" }).click();
         await page.getByText("one@shop.example").waitFor();
       },
+    },
+    {
+      name: "queue-consumer",
+      path: `${a}/queues/${queueId}`,
+      prepare: async (page) => page.getByRole("button", { name: "Add a consumer" }).click(),
     },
     { name: "kv", path: `${a}/kv` },
     { name: "kv-keys", path: `${a}/kv/${namespaceId}` },
@@ -146,6 +156,15 @@ export function screensOf(
       prepare: async (page) => {
         await page.getByRole("button", { name: "Run" }).click();
         await page.getByRole("row", { name: "row 3 of 3" }).waitFor();
+      },
+    },
+    {
+      name: "d1-row",
+      path: `${a}/d1/shop`,
+      prepare: async (page) => {
+        await page.getByRole("button", { name: "articles", exact: true }).click();
+        await page.getByRole("row", { name: "row 1 of 3" }).click();
+        await page.getByRole("button", { name: "Delete the row" }).waitFor();
       },
     },
     { name: "d1-tables", path: `${a}/d1/shop?tab=tables` },

@@ -189,6 +189,54 @@ describe.skipIf(browserPath === undefined)("ten tasks, in a browser", () => {
     await close(page);
   });
 
+  it("restarts, terminates and deletes several instances of a workflow at once", async () => {
+    await call("PUT", `/accounts/${account}/workers/scripts/orders`, scriptForm(order));
+    await call("PUT", `/accounts/${account}/workflows/orders`, {
+      script_name: "orders",
+      class_name: "Order",
+    });
+    const instances = `/accounts/${account}/workflows/orders/instances`;
+    for (const id of ["first", "second"])
+      await call("POST", `${instances}?wait=30`, { id, params: { isBroken: true } });
+    const page = await console.opened("/workflows/orders");
+    await page.getByRole("checkbox", { name: "Select all rows" }).check();
+    await page.getByText("2 instances", { exact: true }).waitFor();
+    await press(page, "Restart");
+    await page.getByRole("dialog").getByRole("button", { name: "Restart" }).click();
+    await page.getByText("2 instances were restarted").waitFor();
+    for (const id of ["first", "second"])
+      expect(await call("GET", `${instances}/${id}/status?wait=30`)).toMatchObject({ status: "errored" });
+    await call("POST", instances, { id: "third", params: {} });
+    await press(page, "Read again");
+    await page.getByText("third").waitFor();
+    await page.getByRole("checkbox", { name: "Select row 1" }).check();
+    await press(page, "Terminate");
+    await page.getByRole("dialog").getByRole("button", { name: "Terminate" }).click();
+    await page.getByText("1 instance was terminated").waitFor();
+    expect(await call("GET", `${instances}/third`)).toMatchObject({ status: "terminated" });
+    await page.getByRole("checkbox", { name: "Select all rows" }).check();
+    await press(page, "Delete");
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText("No instance yet").waitFor();
+    expect(await call("GET", instances)).toEqual([]);
+    await close(page);
+  });
+
+  it("deletes the chosen keys of a namespace, and no others", async () => {
+    const namespaces = `/accounts/${account}/storage/kv/namespaces`;
+    const { id } = await call<{ id: string }>("POST", namespaces, { title: "settings" });
+    const pairs = ["a", "b", "c"].map((key) => ({ key, value: key }));
+    await call("PUT", `${namespaces}/${id}/bulk`, pairs);
+    const page = await console.opened(`/kv/${id}`);
+    await page.getByRole("checkbox", { name: "Select row 1" }).check();
+    await page.getByRole("checkbox", { name: "Select row 3" }).check();
+    await press(page, "Delete");
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText("The keys were deleted").waitFor();
+    expect(await call("GET", `${namespaces}/${id}/keys`)).toEqual([{ name: "b" }]);
+    await close(page);
+  });
+
   it("says in the search that a product is not there", async () => {
     const page = await console.opened("");
     await page.keyboard.press("Control+k");
@@ -216,5 +264,14 @@ describe.skipIf(browserPath === undefined)("ten tasks, in a browser", () => {
     expect(console.faults).toEqual([]);
   });
 });
+
+const order = `import { WorkflowEntrypoint } from "cloudflare:workers";
+export class Order extends WorkflowEntrypoint {
+  async run({ payload }, step) {
+    if (payload.isBroken) throw new Error("it is broken");
+    await step.sleep("wait", "1 hour");
+  }
+}
+export default { fetch: () => new Response() };`;
 
 const greeter = 'export default { fetch: () => new Response("hello"), queue() {} };';

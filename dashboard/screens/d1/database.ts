@@ -1,4 +1,4 @@
-import type { Cell } from "../../parts/results.tsx";
+import type { Cell } from "../../parts/cell.ts";
 
 /** A database as the API shows it; the fields that the console uses. */
 export interface Database {
@@ -20,6 +20,16 @@ export interface StatementResult {
     rows_written: number;
     size_after: number;
   };
+}
+
+/** A column of a table or view. */
+export interface ColumnInfo {
+  table: string;
+  name: string;
+  type: string;
+  isNotNull: boolean;
+  byDefault: Cell;
+  isKey: boolean;
 }
 
 export const one = "/accounts/{account_id}/d1/database/{database_id}";

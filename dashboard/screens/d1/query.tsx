@@ -10,9 +10,9 @@ import { Button } from "../../parts/button.tsx";
 import { Card } from "../../parts/layout.tsx";
 import { Results } from "../../parts/results.tsx";
 import { SqlForm } from "../../parts/sql-form.tsx";
-import { databasePath, one, paramsOf, type StatementResult } from "./database.ts";
+import { databasePath, one, paramsOf, type ColumnInfo, type StatementResult } from "./database.ts";
 import { RowForm } from "./row-form.tsx";
-import { readSchema, rowsOf, type ColumnInfo, type Entry } from "./tables.tsx";
+import { readSchema, rowsOf, type Entry } from "./tables.tsx";
 
 const shownMax = 12;
 

@@ -4,11 +4,10 @@ import { Button } from "../../parts/button.tsx";
 import { Confirm } from "../../parts/confirm.tsx";
 import { ActionForm, Switch, TextField } from "../../parts/form.tsx";
 import { Notice } from "../../parts/layout.tsx";
-import { textOf, type Cell } from "../../parts/results.tsx";
+import { textOf, type Cell } from "../../parts/cell.ts";
 import { toast } from "../../parts/toast.tsx";
-import { databasePath, one, paramsOf, type StatementResult } from "./database.ts";
+import { databasePath, one, paramsOf, type ColumnInfo, type StatementResult } from "./database.ts";
 import { deletionOf, typedOf, updateOf, type Row, type Statement, type Typed } from "./row.ts";
-import type { ColumnInfo } from "./tables.tsx";
 
 interface RowFormProps {
   account: string;

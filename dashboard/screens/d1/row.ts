@@ -1,6 +1,5 @@
-import type { Cell } from "../../parts/results.tsx";
-import { quoted } from "./database.ts";
-import type { ColumnInfo } from "./tables.tsx";
+import type { Cell } from "../../parts/cell.ts";
+import { quoted, type ColumnInfo } from "./database.ts";
 
 /** A value that is typed for a column; undefined is NULL. */
 export type Typed = string | undefined;

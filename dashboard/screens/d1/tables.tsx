@@ -5,10 +5,10 @@ import { useRefusal } from "../../core/permissions.ts";
 import { setSearch, useSearch } from "../../core/router.ts";
 import { Button } from "../../parts/button.tsx";
 import { Card, Notice } from "../../parts/layout.tsx";
-import type { Cell } from "../../parts/results.tsx";
+import type { Cell } from "../../parts/cell.ts";
 import { Empty, Loaded } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
-import { one, paramsOf, quoted, type StatementResult } from "./database.ts";
+import { one, paramsOf, quoted, type ColumnInfo, type StatementResult } from "./database.ts";
 
 /** A table, view, index or trigger, with the statement that makes it. */
 export interface Entry {
@@ -17,16 +17,6 @@ export interface Entry {
   table: string;
   sql: string;
 }
-/** A column of a table or view. */
-export interface ColumnInfo {
-  table: string;
-  name: string;
-  type: string;
-  isNotNull: boolean;
-  byDefault: Cell;
-  isKey: boolean;
-}
-
 const isOwn = "name not like 'sqlite\\_%' escape '\\' and name not like '\\_cf\\_%' escape '\\'";
 /** One batch, so that the server sees at once that both only read. */
 const schema = [

@@ -1,11 +1,13 @@
 import { useState } from "preact/hooks";
 import { useGet } from "../../core/cache.ts";
 import { useCursorRows } from "../../core/cursor.ts";
-import { count } from "../../core/format.ts";
+import { count, plural } from "../../core/format.ts";
 import { useShortcuts } from "../../core/keys.ts";
 import { useRefusal } from "../../core/permissions.ts";
 import { navigate, useSearch } from "../../core/router.ts";
 import { Button } from "../../parts/button.tsx";
+import { ChosenBar } from "../../parts/chosen-bar.tsx";
+import { useChosen } from "../../parts/chosen.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { Filter } from "../../parts/filter.tsx";
 import { Grid, type Column } from "../../parts/grid.tsx";
@@ -25,6 +27,8 @@ export interface Key {
 
 const one = "/accounts/{account_id}/storage/kv/namespaces/{namespace_id}";
 const partKeys = 500;
+/** The most that one call deletes. */
+const chosenMax = 10_000;
 
 const columns: Column<Key>[] = [
   {
@@ -65,9 +69,10 @@ export default function NamespaceScreen({ account, params }: ScreenProps) {
 function Keys({ account, namespace }: { account: string; namespace: Namespace }) {
   const [prefix, setPrefix] = useSearch("prefix");
   const [openKey, setOpenKey] = useSearch("key");
-  const [open, setOpen] = useState<"new" | "delete" | undefined>(undefined);
+  const [open, setOpen] = useState<"new" | "delete" | "keys" | undefined>(undefined);
   const query = new URLSearchParams({ limit: String(partKeys), ...(prefix !== "" && { prefix }) });
   const rows = useCursorRows<Key>(`/accounts/${account}/storage/kv/namespaces/${namespace.id}/keys?${query}`);
+  const chosen = useChosen(rows, ({ name }) => name, { max: chosenMax, of: prefix });
   const refusal = useRefusal();
   const edit = refusal(`PUT ${one}/values/{key_name}`);
   useShortcuts([{ keys: "n", label: "Add a key", run: () => edit === undefined && setOpen("new") }]);
@@ -122,14 +127,22 @@ function Keys({ account, namespace }: { account: string; namespace: Namespace })
         }
       >
         {() => (
-          <Grid
-            label="Keys"
-            columns={columns}
-            rows={rows}
-            keyOf={({ name }) => name}
-            openKey={openKey}
-            onOpen={({ name }) => setOpenKey(name, false)}
-          />
+          <>
+            <ChosenBar noun="key" of={chosen}>
+              <Button kind="bad" icon="trash" refusal={edit} onPress={() => setOpen("keys")}>
+                Delete
+              </Button>
+            </ChosenBar>
+            <Grid
+              label="Keys"
+              selection={chosen}
+              columns={columns}
+              rows={rows}
+              keyOf={({ name }) => name}
+              openKey={openKey}
+              onOpen={({ name }) => setOpenKey(name, false)}
+            />
+          </>
         )}
       </Loaded>
       {open === "new" && (
@@ -149,6 +162,25 @@ function Keys({ account, namespace }: { account: string; namespace: Namespace })
           onDone={done}
           onClose={() => setOpenKey("")}
         />
+      )}
+      {open === "keys" && (
+        <Confirm
+          title={`Delete ${plural(chosen.keys.length, "key")}`}
+          submit="Delete"
+          call={{
+            op: `POST ${one}/bulk/delete`,
+            params: { account_id: account, namespace_id: namespace.id },
+            body: chosen.keys,
+          }}
+          done="The keys were deleted"
+          onDone={() => {
+            chosen.clear();
+            done();
+          }}
+          onClose={() => setOpen(undefined)}
+        >
+          <p>Scripts that are bound to the namespace no longer find them.</p>
+        </Confirm>
       )}
       {open === "delete" && (
         <Confirm

@@ -7,6 +7,7 @@ import { useRefusal } from "../../core/permissions.ts";
 import { href, navigate, useSearch } from "../../core/router.ts";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { Button } from "../../parts/button.tsx";
+import { useChosen } from "../../parts/chosen.ts";
 import { Choice } from "../../parts/filter.tsx";
 import { TextField, useForm } from "../../parts/form.tsx";
 import { Grid, type Column } from "../../parts/grid.tsx";
@@ -15,10 +16,14 @@ import { Empty, Loaded } from "../../parts/states.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
 import { jsonOf } from "./event.tsx";
 import { lengthOf } from "./scale.ts";
+import { Many } from "./many.tsx";
 import { InstanceStatus } from "./status.tsx";
 import { statuses, type Instance, type Workflow } from "./workflow.ts";
 
 const op = "POST /accounts/{account_id}/workflows/{workflow_name}/instances";
+
+/** The most that one call of the API terminates or deletes. */
+const chosenMax = 100;
 
 const columnsOf = (base: string): Column<Instance>[] => [
   {
@@ -66,6 +71,7 @@ export default function Instances({ account, params }: ScreenProps) {
   const workflow = useGet<Workflow>(path, { everyMs: 5000 });
   const [status, setStatus] = useSearch("status");
   const rows = useRows<Instance>(`${path}/instances${status === "" ? "" : `?status=${status}`}`, 100);
+  const chosen = useChosen(rows, ({ id }) => id, { max: chosenMax, of: `${path} ${status}` });
   const [isStarting, setStarting] = useState(false);
   const refusal = useRefusal()(op);
   useShortcuts([
@@ -129,13 +135,24 @@ export default function Instances({ account, params }: ScreenProps) {
         }
       >
         {() => (
-          <Grid
-            label="Instances"
-            columns={columnsOf(base)}
-            rows={rows}
-            keyOf={({ id }) => id}
-            onOpen={({ id }) => navigate(`${base}/${encodeURIComponent(id)}`)}
-          />
+          <>
+            <Many
+              params={{ account_id: account, workflow_name: name }}
+              chosen={chosen}
+              onDone={() => {
+                rows.first.reload();
+                workflow.reload();
+              }}
+            />
+            <Grid
+              label="Instances"
+              selection={chosen}
+              columns={columnsOf(base)}
+              rows={rows}
+              keyOf={({ id }) => id}
+              onOpen={({ id }) => navigate(`${base}/${encodeURIComponent(id)}`)}
+            />
+          </>
         )}
       </Loaded>
       {isStarting && <StartDialog account={account} name={name} onClose={() => setStarting(false)} />}
