@@ -18,15 +18,14 @@ const isWordStart = (text: string, at: number): boolean => at === 0 || !/[\p{L}\
 
 /** Whether each letter begins a word of a name, or follows the letter before it: "orul" is short for "origin rules". */
 function isShortFor(wanted: string, name: string): boolean {
-  let ends: number[] = [];
-  for (const [index, letter] of [...wanted].entries()) {
+  // The places of the name at which the letters so far may end; before the first one, outside of it.
+  let ends: readonly number[] = [-1];
+  for (const letter of wanted) {
+    const [first = name.length] = ends;
     const next: number[] = [];
     for (let at = name.indexOf(letter); at >= 0; at = name.indexOf(letter, at + 1))
-      if (index === 0 ? isWordStart(name, at) : followsOne(ends, at, isWordStart(name, at))) next.push(at);
+      if (at > first && (isWordStart(name, at) || ends.includes(at - 1))) next.push(at);
     ends = next;
   }
   return ends.length > 0;
 }
-
-const followsOne = (ends: readonly number[], at: number, begins: boolean): boolean =>
-  ends.includes(at - 1) || (begins && ends[0] !== undefined && ends[0] < at);
