@@ -4,7 +4,7 @@ import { Button } from "./button.tsx";
 import type { Chosen } from "./chosen.ts";
 
 interface ChosenBarProps<T> {
-  /** What the rows are, as "instance". */
+  /** The name of one row, as "instance". */
   noun: string;
   of: Chosen<T>;
   children: ComponentChildren;

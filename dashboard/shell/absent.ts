@@ -12,7 +12,7 @@ const absent: readonly { names: readonly string[]; text: string }[] = [
 
 const shortest = 2;
 
-/** What is said about a product that is not there, if a text looks for one. */
+/** The sentence about a product that this version does not have, if a text looks for one. */
 export function absentText(text: string): string | undefined {
   const wanted = text.trim().toLowerCase();
   if (wanted.length < shortest) return undefined;

@@ -6,7 +6,7 @@ import { scaleOf } from "../../dashboard/screens/workflows/scale.ts";
 import { browserPath, openConsole, press, settled, type OpenConsole } from "./browser.ts";
 import { scriptForm } from "./data.ts";
 
-/* What led a person astray who did ten tasks with the screen only. */
+/* Faults that led a person astray who did ten tasks with the screen only. */
 
 const column = { table: "t", type: "TEXT", isNotNull: false, byDefault: null, isKey: false };
 

@@ -16,7 +16,7 @@ import { readSchema, rowsOf, type Entry } from "./tables.tsx";
 
 const shownMax = 12;
 
-/** What has run, and its results. */
+/** A text that has run, and its results. */
 interface Ran {
   sql: string;
   results: readonly StatementResult[];

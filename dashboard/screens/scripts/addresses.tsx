@@ -109,7 +109,7 @@ const callersOf = ({ workers, dispatch_namespace_outbounds: outbounds }: Worker[
   ...outbounds.map(({ namespace_name: name }) => `the customers of ${name}, with every outgoing request`),
 ];
 
-/** What no longer works without the script; undefined if nothing names it. */
+/** The domains, queues and scripts that need the script, as text; undefined if there are none. */
 export function usersOf({ references }: Worker): string | undefined {
   const { domains, queues } = references;
   const parts = [
