@@ -91,6 +91,12 @@ const open = async (name: string, extensions?: string): Promise<Socket> => {
   const socket = await openRawWebSocket(hosting.ready.edge, hosting.hostOf(name), extensions);
   return socket.resume();
 };
+/** Aborted when the connection closes. */
+function endOf(socket: Socket): AbortSignal {
+  const end = new AbortController();
+  socket.once("close", () => end.abort(new Error("the connection was closed")));
+  return end.signal;
+}
 const many = (bytes: Buffer): Buffer => Buffer.concat(Array<Buffer>(1000).fill(bytes));
 
 test.each([
@@ -174,6 +180,27 @@ test("of messages that never end, those without room are closed with 1009", asyn
   const [data] = (await once(socket, "message")) as [Buffer];
   expect(data.length).toBe(20 * mebibyte);
   socket.terminate();
+});
+
+test.each(["sink", "room"])("large whole messages to a %s do not end its cell", async (name) => {
+  const count = 45;
+  await hosting.deploy(
+    "listener",
+    name === "sink"
+      ? script(`server.heard = (server.heard ?? 0) + 1; server.send(String(server.heard));`)
+      : { ...room, code: room.code.replace(/if .*all"\)/, "socket.send(String(++this.heard))") },
+  );
+  const socket = await open("listener");
+  const signal = endOf(socket);
+  const message = frame(0x82, Buffer.alloc(30 * mebibyte, 1));
+  await besides(async () => {
+    for (let sent = 1; sent <= count; sent++) {
+      const heard = once(socket, "data", { signal }) as Promise<[Buffer]>;
+      await flood(socket, message, message.length);
+      expect((await heard)[0].subarray(2).toString()).toBe(String(sent));
+    }
+  });
+  socket.destroy();
 });
 
 test("compression is not agreed on, and compressed messages are refused", async () => {

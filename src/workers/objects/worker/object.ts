@@ -1,5 +1,6 @@
 import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { collectEnded } from "../../../sandbox/limits/worker/collect-early.ts";
+import { collectMessages } from "../../../sandbox/limits/worker/collect-messages.ts";
 import { KeptHosts } from "../../../sandbox/objects/worker/kept-hosts.ts";
 import { forRun, metadataOf, noteNearObjects, reportThrown } from "../../../sandbox/worker/run.ts";
 import type { AlarmCall, AlarmOutcome } from "../../../sandbox/protocol.ts";
@@ -185,6 +186,7 @@ function wrapHandlers(
     const handler = handlers[name];
     if (typeof handler !== "function") continue;
     define(prototype, name, function handle(this: object, ...args: unknown[]) {
+      if (name === "webSocketMessage") collectMessages(args[1]);
       const call = (): unknown =>
         perhapsTraced(waitUntilOf(this), name, () => apply(handler as Method, this, args));
       return forRun(runOf(this), call, hostsOf(this));
