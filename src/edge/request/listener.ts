@@ -14,6 +14,7 @@ import { removeConsoleCookies } from "../http/console-cookies.ts";
 import { sayGoingAway } from "../http/going-away.ts";
 import { originHeaders } from "../http/headers.ts";
 import { Http1Server } from "../http-server/server.ts";
+import { Arrivals } from "./arrivals.ts";
 import { bodyPrefixBytesMax, readPrefix, type BodyPrefix } from "./body-prefix.ts";
 import { refuseMalformed } from "./malformed.ts";
 import { Origins } from "../origin/origins.ts";
@@ -38,10 +39,13 @@ export class Edge {
   #upgradeHandlers: readonly UpgradeHandler[];
   readonly #server: Http1Server;
   readonly #webSockets = new Set<Socket>();
+  /** In edge processes. */
+  readonly #arrivals: Arrivals | undefined;
 
   constructor(options: EdgeOptions) {
-    const { settings } = options;
+    const { settings, mainChannel } = options;
     this.#options = options;
+    this.#arrivals = mainChannel && new Arrivals(mainChannel, (...arrival) => this.#answer(...arrival));
     this.#handlers = options.handlers ?? [];
     this.#upgradeHandlers = options.upgradeHandlers ?? [];
     this.#origins = options.origins ?? new Origins(settings, options.policy);
@@ -70,11 +74,17 @@ export class Edge {
 
   /** Serves a request of another server, for HTTP/2. */
   serve(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#arrivals === undefined) this.#answer(request, response, true);
+    else this.#arrivals.add(request, response);
+  }
+
+  /** `isCurrent`: whether every change is in effect that the API acknowledged before the request was sent. */
+  #answer(request: IncomingMessage, response: ServerResponse, isCurrent: boolean): void {
     const ray = newRay(this.#options.settings.colo);
     const fail = (): void => respondWithError(request, response, visitorErrors.internal(), ray);
     whileAnswering(response, fail, () => {
       unawaited(
-        this.#serve(request, response, ray).catch((error: unknown) => {
+        this.#serve(request, response, ray, isCurrent).catch((error: unknown) => {
           this.#options.logger.error({ err: error }, "a response could not be written");
           response.destroy();
         }),
@@ -120,14 +130,19 @@ export class Edge {
     this.#origins.close();
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse, ray: string): Promise<void> {
+  async #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    ray: string,
+    isCurrent: boolean,
+  ): Promise<void> {
     // Its client may go on in another protocol.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     let found: Found | undefined;
     const { accessLog, observe, traces, mainChannel } = this.#options;
     if (observe !== undefined) observeResponse(response, request, observe, () => found?.zone?.name);
     // First of all: a change may also say which requests are logged.
-    const isStale = mainChannel?.isCurrent === false && !(await mainChannel.becomesCurrent());
+    const isStale = !isCurrent && !(await mainChannel!.becomesCurrent());
     if (response.destroyed) return;
     const record = accessLog?.begin(request, response, ray);
     const span = traces?.begin(request, response, record);
