@@ -5,6 +5,7 @@ import type { PassedSockets } from "../../platform/listen/passed.ts";
 import { Sockets } from "../../platform/listen/sockets.ts";
 import { castLastNet } from "../../platform/observability/last-net.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
+import { NodeFolder } from "./node-folder.ts";
 import { Supervisor } from "./supervisor.ts";
 
 /** `serve` with edge processes: supervises the processes that run the platform until a signal. */
@@ -17,7 +18,7 @@ export async function supervise(
   castLastNet(logger, () => true);
   using sockets = await Sockets.bind(config, passed, "sockets");
   using dns = passed.has("dnsListen") ? undefined : await holdDns(config);
-  const supervisor = new Supervisor(config, sockets, passed, dns, logger);
+  const supervisor = new Supervisor(config, sockets, passed, dns, await NodeFolder.create(), logger);
   const stop = (signal: string): void => {
     logger.info({ signal }, "stopping");
     notify("STOPPING=1");

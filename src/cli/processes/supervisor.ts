@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import { BoundSocket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Config } from "../../platform/config/settings.ts";
@@ -11,6 +8,7 @@ import type { Sockets } from "../../platform/listen/sockets.ts";
 import { Turns } from "../../platform/util/turns.ts";
 import { unawaited, vital } from "../../platform/util/uncaught.ts";
 import { EdgeSlot } from "./edge-slot.ts";
+import type { NodeFolder } from "./node-folder.ts";
 import { pauseBeforeRestart, pauseOf } from "./restart-pause.ts";
 import { SupervisedProcess, type GivenSocket } from "./supervised-process.ts";
 
@@ -33,7 +31,7 @@ const ofEdges = ["edgeListen", "edgeTlsListen"] as const;
 export class Supervisor {
   readonly #config: Config;
   readonly #logger: Logger;
-  readonly #folder: string;
+  readonly #folder: NodeFolder;
   readonly #sockets: { main: GivenSocket[]; edge: GivenSocket[] };
   #addresses: Partial<Config>;
   #main: SupervisedProcess | undefined;
@@ -54,11 +52,12 @@ export class Supervisor {
     sockets: Sockets,
     passed: PassedSockets,
     dns: HeldDns | undefined,
+    folder: NodeFolder,
     logger: Logger,
   ) {
     this.#config = config;
     this.#logger = logger;
-    this.#folder = newFolder();
+    this.#folder = folder;
     const given = (names: readonly ((typeof ofMain)[number] | (typeof ofEdges)[number])[]): GivenSocket[] =>
       names
         .filter((name) => config[name] !== undefined)
@@ -87,7 +86,7 @@ export class Supervisor {
   async end(): Promise<number> {
     const code = await this.#ended.promise;
     await Promise.all([...this.#leaving].map(({ exited }) => exited));
-    rmSync(this.#folder, { recursive: true, force: true });
+    this.#folder.remove();
     return code;
   }
 
@@ -167,7 +166,7 @@ export class Supervisor {
     const supervised = {
       role,
       id: ++this.#lastId,
-      folder: this.#folder,
+      folder: this.#folder.path,
       supervisorPid: process.pid,
       serving: this.#edges.filter(({ current }) => current.isAlive && current.isReady).length,
       addresses: this.#addresses,
@@ -235,15 +234,6 @@ export class Supervisor {
     if (isReady) return role === "main" ? mainStallMsMax : Infinity; // main watches edge processes
     if (role === "main" && !this.#hadMain) return Infinity; // a migration may take long
     return (this.#config.processStartSeconds + this.#config.databaseWaitSeconds) * 1000;
-  }
-}
-
-/** In memory if possible: edge processes read a file there at each request, which must not wait for a disk. */
-function newFolder(): string {
-  try {
-    return mkdtempSync("/dev/shm/selvedge-");
-  } catch {
-    return mkdtempSync(join(tmpdir(), "selvedge-"));
   }
 }
 
