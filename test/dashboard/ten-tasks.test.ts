@@ -32,6 +32,9 @@ it("folds a start that was short beside two waits, but is most of what is left",
   );
   expect(scale.folds.map(({ ms }) => ms)).toEqual([190, 1000, 1000]);
   expect(scale.at(190)).toBeCloseTo(0.08);
+  // Work of no time needs the short wait beside it, or all of it would be at one place.
+  const points = [200, 200, 1200].map((ms) => ({ kind: "done" as const, from: ms, to: ms }));
+  expect(scaleOf(points, 0, 1200).folds.map(({ ms }) => ms)).toEqual([1000]);
 });
 
 it("changes only the columns with another value, of the row as it was seen", () => {

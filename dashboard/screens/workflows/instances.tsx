@@ -29,19 +29,19 @@ const columnsOf = (base: string): Column<Instance>[] => [
   {
     key: "name",
     title: "Instance",
-    width: "minmax(140px, 2fr)",
+    width: "minmax(96px, 2fr)",
     cell: ({ id }) => <a href={href(`${base}/${encodeURIComponent(id)}`)}>{id}</a>,
   },
   {
     key: "status",
     title: "Status",
-    width: "minmax(110px, 1fr)",
+    width: "minmax(124px, 1fr)",
     cell: ({ status }) => <InstanceStatus status={status} />,
   },
   {
     key: "created",
     title: "Created",
-    width: "110px",
+    width: "84px",
     cell: ({ created_on }) => <Time at={created_on} />,
   },
   {

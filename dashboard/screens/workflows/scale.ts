@@ -81,7 +81,9 @@ export function scaleOf(spans: readonly Span[], begin: number, end: number): Sca
     const rest = to - from - lengthsOf(folded);
     const long = more.filter((gap) => gap.to - gap.from > rest * Math.max(idleShare, widthOf(gap)));
     const room = foldsMax - folded.reduce((sum, gap) => sum + widthOf(gap), 0);
-    if (long.length === 0 || long.reduce((sum, gap) => sum + widthOf(gap), 0) > room) break;
+    // Work of no time at all has no width: something else must be left to spread it.
+    if (long.length === 0 || lengthsOf(long) >= rest) break;
+    if (long.reduce((sum, gap) => sum + widthOf(gap), 0) > room) break;
     folded.push(...long);
     more = more.filter((gap) => !folded.includes(gap));
   }

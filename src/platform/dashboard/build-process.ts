@@ -118,13 +118,13 @@ const outputOf = ({ outputs }: Metafile, source: string): string =>
   Object.entries(outputs).find(([, { entryPoint }]) => entryPoint === source)![0];
 
 /** The files of each screen beside the first one, by the pattern of its route. */
-function screensOf(metafile: Metafile, { files }: Joined): Bundle["screens"] {
+function screensOf(metafile: Metafile, { files, named }: Joined): Bundle["screens"] {
   const sources = Object.keys(metafile.inputs).filter((path) => path.endsWith("/routes.ts"));
   return sources.flatMap((source) => {
     const text = readFileSync(root + source, "utf8");
     return [...text.matchAll(/pattern: "([^"]+)"[^]*?import\("([^"]+)"\)/g)].map(([, pattern, path]) => {
       const output = outputOf(metafile, posix.join(posix.dirname(source), path!));
-      const names = [...importsOf(metafile, output)].map(nameOf);
+      const names = [...importsOf(metafile, output)].map((each) => named(nameOf(each)));
       return { pattern: pattern!, names: names.filter((name) => files.has(name)) };
     });
   });

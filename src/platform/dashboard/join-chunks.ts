@@ -4,12 +4,15 @@ import { build, type Metafile, type OutputFile } from "esbuild";
 
 /** Chunks that so many screens share belong to the first file: a request costs more than their bytes. */
 const screensMin = 10;
+const fileName = /"\.\/([\w.-]+\.js)"/g;
 const importStatement = /import(?:\{([^}]*)\}from)?"\.\/([\w.-]+)";/y;
 
 /** The files of a build by name, and the name of the first one. */
 export interface Joined {
   files: Map<string, Uint8Array>;
   main: string;
+  /** The name of a file by that which esbuild gave it. */
+  named: (name: string) => string;
 }
 
 export const nameOf = (output: string): string => output.replace(/^.*[/\\]/, "");
@@ -48,11 +51,20 @@ export async function joinChunks(
     }),
     new Map(order.map((name) => [name, textOf(files.get(name)!)])),
   );
-  const main = `main-${createHash("sha256").update(code).digest("hex").slice(0, 8).toUpperCase()}.js`;
-  const result = new Map([...files].filter(([name]) => !joined.has(name)));
-  result.set(main, Buffer.from(code));
-  for (const [name, contents] of others) result.set(name, Buffer.from(redirected(textOf(contents))));
-  return { files: result, main };
+  const main = "main.js";
+  const scripts = new Map([[main, code]]);
+  for (const [name, contents] of others) scripts.set(name, redirected(textOf(contents)));
+  // Browsers keep a file under its name for good, and esbuild's names do not say what is changed here. The files name
+  // each other in circles, so all of them get the hash of the build.
+  const hash = createHash("sha256");
+  for (const [name, text] of scripts) hash.update(`${name}\n${text}\n`);
+  const version = hash.digest("hex").slice(0, 8).toUpperCase();
+  const named = (name: string): string =>
+    scripts.has(name) ? name.replace(/\.js$/, `-${version}.js`) : name;
+  const result = new Map([...files].filter(([name]) => !name.endsWith(".js")));
+  for (const [name, text] of scripts)
+    result.set(named(name), Buffer.from(text.replace(fileName, (_, each: string) => `"./${named(each)}"`)));
+  return { files: result, main: named(main), named };
 
   /** The code of another file, which imports from the joined one. */
   function redirected(text: string): string {
