@@ -9,7 +9,7 @@ import {
   startSelvedge,
   type PlatformOptions,
 } from "./lib/child.ts";
-import { load } from "./lib/load.ts";
+import { Connections, load, type Request } from "./lib/load.ts";
 import {
   atMost,
   cpuMicroseconds,
@@ -25,131 +25,134 @@ import { proxiedZone } from "./lib/proxied-zone.ts";
 
 /**
  * Compares CPU time per proxied kilobyte with the access log, with a Logpush job of the same fields, and with traces,
- * to the same without them, in alternating rounds; and a write of a record with the audit log to one without it. All
- * sides are restarted several times, because two launches of the same program differ by more than the cost of a log.
- * Traces and the audit log are compared within one process.
+ * to the same without them; and a write of a record with the audit log to one without it. Sides that are compared are
+ * platforms in one process, because two launches of the same program differ by more than the cost of a log. Rounds are
+ * short and in turns, with another side first in each. All is started several times.
  */
-const launches = 7;
-const rounds = 6;
-const warmUpRounds = 5;
-const count = 4000;
-const writes = 800;
+const launches = 5;
+const rounds = 40;
+const warmUpRounds = 20;
+const count = 1000;
+const writes = 200;
 const connections = 16;
 const host = "www.bench.example";
 const folder = mkdtempSync(join(tmpdir(), "selvedge-bench-"));
 const origin = await startPeer("origin.ts");
 const collector = await startPeer("collector.ts");
-const flags = {
-  "no log": [],
-  "access log": ["--access-log", join(folder, "access.log")],
-  "one line in 100": ["--access-log", join(folder, "sampled.log"), "--access-log-one-in", "100"],
-  "Logpush job": ["--private-networks", "all", "--logpush-interval-seconds", "2"],
-  "disabled Logpush job": ["--private-networks", "all"],
-} as const satisfies Record<string, readonly string[]>;
-type Side = keyof typeof flags;
-const names = Object.keys(flags) as Side[];
+const collectorUrl = `http://127.0.0.1:${collector.port}`;
+const traced = { otlpEndpoint: collectorUrl, tracesSampler: "traceidratio" } as const;
 
-const noneOfEach = (): Record<Side, number[]> => ({
-  "no log": [],
-  "access log": [],
-  "one line in 100": [],
-  "Logpush job": [],
-  "disabled Logpush job": [],
-});
-const medians = noneOfEach();
-const ratios = noneOfEach();
-for (let launch = 0; launch < launches; launch++) {
-  const cpu = await measured(launch % 2 === 0 ? names : names.toReversed());
-  for (const side of names) {
-    medians[side].push(median(cpu[side]));
-    ratios[side].push(pairedRatio(cpu[side], cpu["no log"]));
-  }
-}
+const logs = await compare(
+  {
+    "no log": {},
+    "access log": { accessLog: join(folder, "access.log") },
+    "one line in 100": { accessLog: join(folder, "sampled.log"), accessLogOneIn: 100 },
+  },
+  "no log",
+  proxiedKilobyte(),
+);
+const shipping = { privateNetworks: "all", logpushIntervalSeconds: 2 } as const;
+const job = await compare({ "no log": {}, "Logpush job": shipping }, "no log", proxiedKilobyte(true));
+const noJob = await compare(
+  { "no log": {}, "disabled Logpush job": shipping },
+  "no log",
+  proxiedKilobyte(false),
+);
+// Each alone, because spans that wait are sent in a later round, perhaps one of another side.
+const few = await compare(
+  { "no traces": {}, "1 % of traces": { ...traced, tracesSamplerArg: "0.01" } },
+  "no traces",
+  proxiedKilobyte(),
+);
+const all = await compare({ "no traces": {}, "all traces": traced }, "no traces", proxiedKilobyte());
+const audit = await compare(
+  { "no audit log": { withoutAudit: true }, "audit log": {} },
+  "no audit log",
+  recordsOf,
+);
 rmSync(folder, { recursive: true });
+const measured = { ...job, ...noJob, ...logs, ...few, ...all, ...audit };
 printTable(
   ["", "CPU µs each", "ratios of the launches"],
-  names.map((side) => [side, median(medians[side]), spread(ratios[side])]),
+  Object.entries(measured).map(([side, { us, ratios }]) => [side, median(us), spread(ratios)]),
 );
+const ratio = (side: keyof typeof measured): number => median(measured[side].ratios);
 const goals: Goal[] = [
-  atMost("CPU per request, access log / none", median(ratios["access log"]), 1.06),
-  atMost("CPU per request, one line in 100 / none", median(ratios["one line in 100"]), 1.02),
-  atMost("CPU per request, disabled Logpush job / none", median(ratios["disabled Logpush job"]), 1.01),
+  atMost("CPU per request, access log / none", ratio("access log"), 1.06),
+  atMost("CPU per request, one line in 100 / none", ratio("one line in 100"), 1.02),
+  atMost("CPU per request, disabled Logpush job / none", ratio("disabled Logpush job"), 1.01),
+  atMost("CPU per request, 1 % of traces / none", ratio("1 % of traces"), 1.01),
+  atMost("CPU per request, all traces / none", ratio("all traces"), 1.15),
+  atMost("CPU per write of a record, audit log / none", ratio("audit log"), 1.15),
 ];
-const traces = await traceRatios();
-goals.push(atMost("CPU per request, 1 % of traces / none", traces.few, 1.01));
-goals.push(atMost("CPU per request, all traces / none", traces.all, 1.15));
 await origin.stop();
 await collector.stop();
 goals.push(await scrapeOfManyZones());
-goals.push(atMost("CPU per write of a record, audit log / none", await auditRatio(), 1.15));
 printGoals(goals);
 
-/** Compares CPU time per request with all traces, and with one in a hundred, to the same without traces. */
-async function traceRatios(): Promise<Record<"few" | "all", number>> {
-  const traced = {
-    otlpEndpoint: `http://127.0.0.1:${collector.port}`,
-    tracesSampler: "traceidratio",
-  } as const;
-  const { few, all } = await ratiosInOneProcess(
-    { none: {}, few: { ...traced, tracesSamplerArg: "0.01" }, all: traced },
-    "none",
-    async (ready) => {
-      await proxiedZone(ready, "bench.example", origin.port);
-      const request = { method: "GET", path: "/1024", headers: { host } } as const;
-      return { count, run: async () => load(ready.edge, count, connections, () => request) };
-    },
-  );
-  printTable(
-    ["", "ratios of the launches"],
-    [
-      ["a request, 1 % of traces / none", spread(few)],
-      ["a request, all traces / none", spread(all)],
-    ],
-  );
-  return { few: median(few), all: median(all) };
-}
-
-/** Compares CPU time of creating and changing a record with and without the audit log. */
-async function auditRatio(): Promise<number> {
-  const { on } = await ratiosInOneProcess({ on: {}, off: { withoutAudit: true } }, "off", async (ready) => ({
-    count: writes,
-    run: await recordsOf(ready),
-  }));
-  printTable(["", "ratios of the launches"], [["write of a record, audit log / none", spread(on)]]);
-  return median(on);
-}
-
 interface Work {
+  open: Connections;
   count: number;
-  run: () => Promise<unknown>;
+  next: () => Request;
 }
 
-/** The CPU time of each side's work divided by that of `base`, in each launch of one process with all sides. */
-async function ratiosInOneProcess<Side extends string>(
+/** CPU time of a side in each launch, and its ratio to that of the base. */
+interface Figures {
+  us: number[];
+  ratios: number[];
+}
+
+/** Compares sides in one process, which is started for each launch. */
+async function compare<Side extends string>(
   options: Record<Side, PlatformOptions>,
   base: NoInfer<Side>,
-  prepare: (ready: Ready) => Promise<Work>,
-): Promise<Record<Side, number[]>> {
+  prepare: (ready: Ready, side: string) => Promise<Work>,
+): Promise<Record<Side, Figures>> {
   const sides = Object.keys(options) as Side[];
-  const none = <T>(): Record<Side, T[]> =>
-    Object.fromEntries(sides.map((side) => [side, []])) as unknown as Record<Side, T[]>;
-  const found = none<number>();
+  const found = Object.fromEntries(sides.map((side) => [side, { us: [], ratios: [] }])) as unknown as Record<
+    Side,
+    Figures
+  >;
   for (let launch = 0; launch < launches; launch++) {
     const order = launch % 2 === 0 ? sides : sides.toReversed();
     const started = await startPlatforms(order.map((side) => options[side]));
     const works: [Side, Work][] = [];
-    for (const [i, side] of order.entries()) works.push([side, await prepare(started.platforms[i]!)]);
-    const cpu = none<number>();
-    for (let round = -warmUpRounds; round < rounds; round++)
-      for (const [side, { count: times, run }] of round % 2 === 0 ? works : works.toReversed()) {
+    for (const [i, side] of order.entries()) works.push([side, await prepare(started.platforms[i]!, side)]);
+    const cpu = Object.fromEntries(sides.map((side) => [side, []])) as unknown as Record<Side, number[]>;
+    for (let round = -warmUpRounds; round < rounds; round++) {
+      const first = (round + warmUpRounds) % works.length;
+      const turns = [...works.slice(first), ...works.slice(0, first)];
+      for (const [side, work] of round % 4 < 2 ? turns : turns.toReversed()) {
         const before = cpuMicroseconds(started.pid);
-        await run();
-        if (round >= 0) cpu[side].push((cpuMicroseconds(started.pid) - before) / times);
+        await work.open.load(work.count, work.next);
+        if (round >= 0) cpu[side].push((cpuMicroseconds(started.pid) - before) / work.count);
       }
+    }
+    for (const [, { open }] of works) await open.close();
     await started.stop();
-    for (const side of sides) found[side].push(pairedRatio(cpu[side], cpu[base]));
+    for (const side of sides) {
+      found[side].us.push(median(cpu[side]));
+      found[side].ratios.push(pairedRatio(cpu[side], cpu[base]));
+    }
   }
   return found;
+}
+
+/** Requests for a proxied kilobyte. With Logpush, the side that is named after it has a job, which is enabled or not. */
+function proxiedKilobyte(isEnabled?: boolean): (ready: Ready, side: string) => Promise<Work> {
+  return async (ready, side) => {
+    const zone = await proxiedZone(ready, "bench.example", origin.port);
+    if (side.includes("Logpush"))
+      await api(ready, "POST", `/zones/${zone}/logpush/jobs`, {
+        // The collector answers everything with 200, as a bucket would.
+        destination_conf: `s3://bucket/logs?endpoint=${collectorUrl}&access-key-id=a&secret-access-key=b`,
+        dataset: "http_requests",
+        output_options: { field_names: defaultFields },
+        enabled: isEnabled,
+      });
+    const request = { method: "GET", path: "/1024", headers: { host } } as const;
+    return { open: new Connections(ready.edge, connections), count, next: () => request };
+  };
 }
 
 /** The ratios of all launches, the lowest first. */
@@ -159,7 +162,7 @@ function spread(found: readonly number[]): string {
 }
 
 /** Work that creates records, and changes one, in equal shares. */
-async function recordsOf(ready: Ready): Promise<() => Promise<unknown>> {
+async function recordsOf(ready: Ready): Promise<Work> {
   const { origin: at, pathname } = new URL(ready.api);
   const headers = { authorization: `Bearer ${benchToken}`, "content-type": "application/json" };
   const zone = await api<{ id: string }>(ready, "POST", "/zones", { name: "bench.example" });
@@ -176,23 +179,7 @@ async function recordsOf(ready: Ready): Promise<() => Promise<unknown>> {
       ? { method: "POST" as const, path, headers, body }
       : { method: "PUT" as const, path: `${path}/${first.id}`, headers, body };
   };
-  return async () => load(at, writes, connections, next);
-}
-
-/** CPU time per request in each round, for sides that are started in the given order. */
-async function measured(order: readonly Side[]): Promise<Record<Side, number[]>> {
-  const cpu = noneOfEach();
-  const sides: [Side, Awaited<ReturnType<typeof edgeWith>>][] = [];
-  for (const name of order) sides.push([name, await edgeWith(flags[name])]);
-  for (let round = -warmUpRounds; round < rounds; round++) {
-    for (const [name, { ready, pid }] of round % 2 === 0 ? sides : sides.toReversed()) {
-      const before = cpuMicroseconds(pid);
-      await load(ready.edge, count, connections, () => ({ method: "GET", path: "/1024", headers: { host } }));
-      if (round >= 0) cpu[name].push((cpuMicroseconds(pid) - before) / count);
-    }
-  }
-  for (const [, side] of sides) await side.stop();
-  return cpu;
+  return { open: new Connections(at, connections), count: writes, next };
 }
 
 /** The time of a scrape after requests for each of 1,000 zones. */
@@ -224,18 +211,4 @@ async function scrapeOfManyZones(): Promise<Goal> {
   await selvedge.stop();
   printTable(["", "ms", "KB"], [["a scrape with 1,000 zones", median(times), bytes / 1000]]);
   return atMost("ms of a scrape with 1,000 zones", median(times), 50);
-}
-
-async function edgeWith(args: readonly string[]): ReturnType<typeof startSelvedge> {
-  const selvedge = await startSelvedge(args);
-  const zone = await proxiedZone(selvedge.ready, "bench.example", origin.port);
-  if (args === flags["Logpush job"] || args === flags["disabled Logpush job"])
-    await api(selvedge.ready, "POST", `/zones/${zone}/logpush/jobs`, {
-      // The collector answers everything with 200, as a bucket would.
-      destination_conf: `s3://bucket/logs?endpoint=http://127.0.0.1:${collector.port}&access-key-id=a&secret-access-key=b`,
-      dataset: "http_requests",
-      output_options: { field_names: defaultFields },
-      enabled: args === flags["Logpush job"],
-    });
-  return selvedge;
 }

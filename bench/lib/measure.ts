@@ -3,12 +3,17 @@ import { readdirSync, readFileSync } from "node:fs";
 /** The clock of `/proc/PID/stat` (USER_HZ, proc(5)), in microseconds. */
 const tickMicroseconds = 10_000;
 
+/** The CPU time of ended threads, as far as it is known, by process. */
+const endedThreads = new Map<number, number>();
+
 /**
  * CPU time that a process, all of its threads together, has used until now, in microseconds. The scheduler's figures of
- * threads are exact but end with the thread; the process's own figure is coarse and keeps them. Ended threads make the
- * coarse one the larger.
+ * threads are exact but end with the thread; the process's own figure keeps them, but steps by 10 ms, a third of many
+ * rounds. It is never above the truth, so the difference of both is the least that ended threads have used.
  */
 export function cpuMicroseconds(pid: number): number {
+  const [user, system] = statFields(pid).slice(11, 13);
+  const whole = (Number(user) + Number(system)) * tickMicroseconds;
   let nanoseconds = 0;
   for (const task of readdirSync(`/proc/${pid}/task`)) {
     try {
@@ -17,8 +22,10 @@ export function cpuMicroseconds(pid: number): number {
       // the thread ended between the two calls
     }
   }
-  const [user, system] = statFields(pid).slice(11, 13);
-  return Math.max(nanoseconds / 1000, (Number(user) + Number(system)) * tickMicroseconds);
+  const living = nanoseconds / 1000;
+  const ended = Math.max(endedThreads.get(pid) ?? 0, whole - living);
+  endedThreads.set(pid, ended);
+  return living + ended;
 }
 
 /** CPU time of the children of a process that have ended, and of their children, in microseconds. */
