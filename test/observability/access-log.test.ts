@@ -1,6 +1,16 @@
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
-import { mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -11,6 +21,7 @@ import { WebSocket, WebSocketServer } from "ws";
 import { ConfigError, loadConfig } from "../../src/platform/config/config.ts";
 import { fieldNames } from "../../src/platform/access-log/declaration.ts";
 import { LineWriter } from "../../src/platform/access-log/line-writer.ts";
+import { writeLatin1 } from "../../src/platform/access-log/write-bytes.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { requestEdge } from "../helpers/edge-request.ts";
 
@@ -263,7 +274,7 @@ it("drops lines while its file is too slow, counts them, and loses none otherwis
   const writer = new LineWriter(path, () => {});
   onTestFinished(() => rmSync(path));
   const line = `${"x".repeat(999)}\n`;
-  for (let i = 0; i < 10_000; i++) writer.add(line);
+  for (let i = 0; i < 10_000; i++) writer.add(line, writeLatin1);
   await writer.close();
   const written = readFileSync(path, "utf8").length / line.length;
   expect(written + writer.dropped).toBe(10_000);
@@ -275,7 +286,7 @@ it("writes a line that is longer than a chunk, in its place", async () => {
   const path = join(folder, "long.log");
   const writer = new LineWriter(path, () => {});
   const lines = ["first\n", `${"x".repeat(600_000)}\n`, "last\n"];
-  for (const line of lines) writer.add(line);
+  for (const line of lines) writer.add(line, writeLatin1);
   await writer.close();
   expect(readFileSync(path, "utf8")).toBe(lines.join(""));
   expect(writer.dropped).toBe(0);
@@ -284,10 +295,25 @@ it("writes a line that is longer than a chunk, in its place", async () => {
 it("counts the lines that a full disk refuses, and goes on afterwards", async () => {
   const failures: Error[] = [];
   const writer = new LineWriter("/dev/full", (error) => failures.push(error));
-  writer.add("first\n");
+  writer.add("first\n", writeLatin1);
   await writer.flush();
-  writer.add("second\n");
+  writer.add("second\n", writeLatin1);
   await writer.close();
   expect(failures).toMatchObject([{ code: "ENOSPC" }]);
   expect(writer.dropped).toBe(2);
+});
+
+it("ends although the reader of its pipe takes nothing, and counts the lines that are lost", async () => {
+  const path = join(folder, "pipe");
+  execFileSync("mkfifo", [path]);
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const writer = new LineWriter(path, () => {});
+  const line = `${"x".repeat(999)}\n`;
+  for (let i = 0; i < 1000; i++) writer.add(line, writeLatin1);
+  await writer.close(20);
+  expect(writer.dropped).toBeGreaterThan(500);
+  const dropped = writer.dropped;
+  writer.add(line, writeLatin1);
+  expect(writer.dropped).toBe(dropped + 1);
+  closeSync(reader); // the write that hangs fails
 });

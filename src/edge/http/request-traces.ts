@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import type { AccessRecord, AccessView } from "../../platform/access-log/access-record.ts";
 import { withoutSecrets } from "../../platform/access-log/redact.ts";
 import type { Span } from "../../platform/tracing/spans/span.ts";
-import type { Tracer } from "../../platform/tracing/spans/tracer.ts";
+import { carriesTrace, type Tracer } from "../../platform/tracing/spans/tracer.ts";
 
 /** Begins a span for each request of the edge. */
 export class RequestTraces {
@@ -16,16 +16,15 @@ export class RequestTraces {
     this.#trusts = trusts;
   }
 
-  /** Begins the span of a request. It ends when the response, or the upgraded connection, has closed. */
-  begin(request: IncomingMessage, answer: ServerResponse | Duplex, record: AccessRecord | undefined): Span {
+  /** Begins the span of a request. The caller ends it when the response, or the upgraded connection, has closed. */
+  begin(request: IncomingMessage, record: AccessRecord | undefined): Span {
     const { method = "GET", headers } = request;
-    const caller = this.#tracer.incoming(headers, () => this.#trusts(request));
+    const caller = carriesTrace(headers)
+      ? this.#tracer.incoming(headers, () => this.#trusts(request))
+      : undefined;
     const span = this.#tracer.begin(edgeNames.get(method) ?? otherName, "server", caller);
     if (record !== undefined) record.span = span;
-    if (span.isSampled) {
-      span.set("http.request.method", method);
-      answer.on("close", () => end(span, answer));
-    }
+    if (span.isSampled) span.set("http.request.method", method);
     return span;
   }
 
@@ -45,6 +44,18 @@ export class RequestTraces {
       .set("selvedge.zone", view.zone?.name);
     if (question >= 0) span.set("url.query", path.slice(question + 1));
   }
+
+  /** Ends the span of a request whose response, or upgraded connection, has closed. */
+  end(span: Span, answer: ServerResponse | Duplex): void {
+    if (!span.isSampled) return;
+    if ("statusCode" in answer) {
+      if (answer.headersSent) {
+        span.set("http.response.status_code", answer.statusCode);
+        if (answer.statusCode >= 500) span.fail(String(answer.statusCode));
+      } else span.fail(left);
+    }
+    span.end();
+  }
 }
 
 /** The names of spans, by method. Visitors choose methods, so one that HTTP does not know has a common name. */
@@ -53,13 +64,3 @@ const otherName = "edge _OTHER";
 
 /** Status for visitors who disconnected before the head of a response was sent. */
 const left = "client_closed";
-
-function end(span: Span, answer: ServerResponse | Duplex): void {
-  if ("statusCode" in answer) {
-    if (answer.headersSent) {
-      span.set("http.response.status_code", answer.statusCode);
-      if (answer.statusCode >= 500) span.fail(String(answer.statusCode));
-    } else span.fail(left);
-  }
-  span.end();
-}

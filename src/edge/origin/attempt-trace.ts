@@ -21,6 +21,13 @@ export interface OriginTrace {
 export const originTrace = (span: Span | undefined): OriginTrace | undefined =>
   span === undefined ? undefined : { span, name: "origin", tracer: undefined, isWritten: false };
 
+/** The same for a request without a relay. If its trace is not kept, headers are all that continues it: they are written now. */
+export function directTrace(span: Span | undefined, headers: string[]): OriginTrace | undefined {
+  if (span === undefined || span.isSampled) return originTrace(span);
+  setTrace(headers, span);
+  return undefined;
+}
+
 /** One attempt to send a request: its span, and the headers that name it. */
 export interface TracedAttempt {
   /** Undefined if the trace is not sampled. */

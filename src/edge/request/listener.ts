@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { AccessRecord } from "../../platform/access-log/access-record.ts";
 import type { ListenAt } from "../../platform/listen/listen.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
-import { observeResponse } from "../../platform/observability/observation.ts";
+import { observeClosed } from "../../platform/observability/observation.ts";
+import type { Span } from "../../platform/tracing/spans/span.ts";
 import type { CfObject } from "../../rules/request/cf-values.ts";
 import type { RequestDescription } from "../../rules/language.ts";
 import { plainAddress, scriptAddress } from "../origin/addresses.ts";
@@ -18,7 +20,7 @@ import { Arrivals } from "./arrivals.ts";
 import { bodyPrefixBytesMax, readPrefix, type BodyPrefix } from "./body-prefix.ts";
 import { refuseMalformed } from "./malformed.ts";
 import { Origins } from "../origin/origins.ts";
-import { originTrace } from "../origin/attempt-trace.ts";
+import { directTrace, originTrace } from "../origin/attempt-trace.ts";
 import { forward, type OriginRequest } from "../origin/proxy.ts";
 import type { EdgeOptions } from "./options.ts";
 import { newRay } from "./ray.ts";
@@ -138,14 +140,23 @@ export class Edge {
   ): Promise<void> {
     // Its client may go on in another protocol.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
-    let found: Found | undefined;
     const { accessLog, observe, traces, mainChannel } = this.#options;
-    if (observe !== undefined) observeResponse(response, request, observe, () => found?.zone?.name);
+    const startMs = performance.now();
+    let found: Found | undefined;
+    let record: AccessRecord | undefined;
+    let span: Span | undefined;
+    // One listener for everything that ends with the response: with two, the others of a request cost more, too.
+    response.on("close", () => {
+      const endMs = performance.now();
+      if (observe !== undefined) observeClosed(response, request, observe, startMs, endMs, found?.zone?.name);
+      if (record !== undefined) accessLog!.end(record, endMs);
+      if (span !== undefined) traces!.end(span, response);
+    });
     // First of all: a change may also say which requests are logged.
     const isStale = !isCurrent && !(await mainChannel!.becomesCurrent());
     if (response.destroyed) return;
-    const record = accessLog?.begin(request, response, ray);
-    const span = traces?.begin(request, response, record);
+    record = accessLog?.begin(request, response, ray, startMs);
+    span = traces?.begin(request, record);
     try {
       if (isStale) throw visitorErrors.stale();
       found = this.#find(request, ray, { record, span });
@@ -168,7 +179,8 @@ export class Edge {
     const isStale = mainChannel?.isCurrent === false && !(await mainChannel.becomesCurrent());
     if (socket.destroyed) return;
     const record = accessLog?.beginUpgrade(request, socket, ray);
-    const span = traces?.begin(request, socket, record);
+    const span = traces?.begin(request, record);
+    if (span?.isSampled === true) socket.on("close", () => traces!.end(span, socket));
     try {
       if (isStale) throw visitorErrors.stale();
       const found = this.#find(request, ray, { record, span });
@@ -305,7 +317,13 @@ export class Edge {
       throw isIP(host) === 0 ? visitorErrors.unknownHost() : visitorErrors.directAddress();
     const { addresses: known, port, tls, hostHeader } = await this.originOf(zone, entry, found);
     const addresses = this.#origins.choose(known, port);
-    const { routing, viaHeader } = this.#options;
+    const { viaHeader } = this.#options;
+    const routing = zone.configuration?.smartRouting === "on" ? this.#options.routing : undefined;
+    const span = via?.span ?? found.span;
+    const headers = originHeaders({
+      ...forwarded(found, request, hostHeader, ray),
+      via: via && viaHeader?.write(via, hostHeader),
+    });
     return {
       tenant: zone.configuration?.accountId ?? zone.id,
       method: request.method ?? "GET",
@@ -315,13 +333,9 @@ export class Edge {
       tls,
       ray,
       record: found.record,
-      trace: originTrace(via?.span ?? found.span),
-      route:
-        zone.configuration?.smartRouting === "on" ? routing?.route(zone.id, addresses, port, tls) : undefined,
-      headers: originHeaders({
-        ...forwarded(found, request, hostHeader, ray),
-        via: via && viaHeader?.write(via, hostHeader),
-      }),
+      trace: routing === undefined ? directTrace(span, headers) : originTrace(span),
+      route: routing?.route(zone.id, addresses, port, tls),
+      headers,
     };
   }
 

@@ -2,7 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { AccessRecord, type AccessView, type CfProperties } from "./access-record.ts";
 import type { FieldName } from "./declaration.ts";
-import { fieldsOfCf, fieldsOfConnection, lineFormatter, type LineFormat } from "./fields.ts";
+import type { WriteBytes } from "./write-bytes.ts";
+import { fieldsOfCf, fieldsOfConnection } from "./fields.ts";
+import { lineFormatter, type LineFormat } from "./line-format.ts";
 import type { LineWriter } from "./line-writer.ts";
 
 export interface AccessLogOptions {
@@ -23,7 +25,7 @@ export interface RecordReader {
 /** Writes a line for each request, or for a sample of them, and passes records to a reader. */
 export class AccessLog {
   readonly #lines: Pick<LineWriter, "add"> | undefined;
-  readonly #format: ((record: AccessRecord) => string) | undefined;
+  readonly #write: WriteBytes<AccessRecord> | undefined;
   readonly #fields: readonly FieldName[];
   readonly #oneIn: number;
   #reader: RecordReader | undefined;
@@ -35,7 +37,7 @@ export class AccessLog {
   /** Without options, it writes no lines. */
   constructor(options?: AccessLogOptions) {
     this.#lines = options?.lines;
-    this.#format = options && lineFormatter(options.format);
+    this.#write = options && lineFormatter(options.format);
     this.#fields = options?.format.fields ?? [];
     this.#oneIn = options?.oneIn ?? 1;
     this.read(undefined);
@@ -50,31 +52,39 @@ export class AccessLog {
     this.#needsCf = fields.some((field) => fieldsOfCf.has(field));
   }
 
-  /** Begins the record of a request, which is written when the response has closed. Undefined if nothing needs it. */
+  /**
+   * Begins the record of a request at a time of `performance.now()`. Undefined if nothing needs it. The caller ends it when
+   * the response has closed.
+   */
   begin(
     request: IncomingMessage,
-    response: ServerResponse,
+    response: ServerResponse | undefined,
     ray: string | undefined,
+    startMs: number,
   ): AccessRecord | undefined {
     if (!this.isOn) return undefined;
     const hasLine = this.#hasLine();
     if (!hasLine && this.#reader === undefined) return undefined;
-    const record = new AccessRecord(request, response, ray, this.#needsConnection);
+    const record = new AccessRecord(request, response, ray, startMs, this.#needsConnection);
     record.hasLine = hasLine;
-    response.on("close", () => this.#end(record));
     return record;
   }
 
-  /** The same for an upgraded connection: its record is written when the connection has closed. */
+  /** The same for an upgraded connection: its record ends when the connection has closed. */
   beginUpgrade(request: IncomingMessage, socket: Duplex, ray: string): AccessRecord | undefined {
-    if (!this.isOn) return undefined;
-    const hasLine = this.#hasLine();
-    if (!hasLine && this.#reader === undefined) return undefined;
-    const record = new AccessRecord(request, undefined, ray, this.#needsConnection);
-    record.hasLine = hasLine;
+    const record = this.begin(request, undefined, ray, performance.now());
+    if (record === undefined) return undefined;
     noteStatus(socket, record);
-    socket.on("close", () => this.#end(record));
+    socket.on("close", () => this.end(record, performance.now()));
     return record;
+  }
+
+  /** Writes a record whose response has closed. */
+  end(record: AccessRecord, endMs: number): void {
+    if (record.isLeftOut) return;
+    record.end(endMs);
+    if (record.hasLine) this.#lines!.add(record, this.#write!);
+    this.#reader?.take(record);
   }
 
   /** Notes what the edge has found out about a request. */
@@ -86,13 +96,6 @@ export class AccessLog {
   /** Whether a request is in the sample. */
   #hasLine(): boolean {
     return this.#lines !== undefined && (this.#oneIn === 1 || Math.random() * this.#oneIn < 1);
-  }
-
-  #end(record: AccessRecord): void {
-    if (record.isLeftOut) return;
-    record.end();
-    if (record.hasLine) this.#lines!.add(this.#format!(record));
-    this.#reader?.take(record);
   }
 }
 

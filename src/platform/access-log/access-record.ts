@@ -58,9 +58,13 @@ export function sentHeader(
   return response.getHeader(name)?.toString();
 }
 
-/** One request's entry in the access log. The parts that handle the request fill in what they learn. */
+/**
+ * One request's entry in the access log. The parts that handle the request fill in what they learn until the response has
+ * closed.
+ */
 export class AccessRecord {
-  readonly startMs = performance.now();
+  /** Times are those of `performance.now()`. */
+  readonly startMs: number;
   endMs = 0;
   readonly request: IncomingMessage;
   /** Undefined for an upgraded connection. */
@@ -70,6 +74,8 @@ export class AccessRecord {
   /** Undefined if no chosen field needs it. */
   readonly connection: AccessConnection | undefined;
   view: AccessView | undefined;
+  /** Set at the end of a request that the edge did not get to see. */
+  peerAddress: string | undefined;
   /** Set when another process of the node logs the request. */
   isLeftOut = false;
   /** Whether it is in the sample that has lines. */
@@ -96,8 +102,10 @@ export class AccessRecord {
     request: IncomingMessage,
     response: ServerResponse | undefined,
     ray: string | undefined,
+    startMs: number,
     needsConnection: boolean,
   ) {
+    this.startMs = startMs;
     this.request = request;
     this.response = response;
     this.ray = ray;
@@ -109,28 +117,34 @@ export class AccessRecord {
   }
 
   asksOrigin(address: string | undefined): void {
+    if (this.endMs > 0) return;
     this.originAddress = address;
     this.originStartMs = performance.now();
   }
 
   originAnswers(status: number): void {
+    if (this.endMs > 0) return;
     this.originStatus = status;
     this.originMs = performance.now() - this.originStartMs;
   }
 
   runsScript(name: string): void {
+    if (this.endMs > 0) return;
     this.scriptName = name;
     this.scriptStartMs = performance.now();
   }
 
   /** Records why the script has not answered. */
   scriptFails(status: string): void {
+    if (this.endMs > 0) return;
     this.scriptStatus = status;
   }
 
   /** Called once the response has closed. The script may still be running then. */
-  end(): void {
-    this.endMs = performance.now();
+  end(endMs: number): void {
+    this.endMs = endMs;
+    // A closed socket forgets its address.
+    if (this.view === undefined) this.peerAddress = this.request.socket.remoteAddress;
     if (this.scriptName === undefined) return;
     this.scriptMs = this.endMs - this.scriptStartMs;
     this.scriptStatus ??= this.response?.writableFinished === false ? "canceled" : "ok";

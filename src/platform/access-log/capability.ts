@@ -1,6 +1,7 @@
 import { capability } from "../../capability.ts";
 import { AccessLog } from "./access-log.ts";
-import { defaultFields, timestamps } from "./fields.ts";
+import { defaultFields } from "./fields.ts";
+import { timestamps } from "./line-format.ts";
 import { declaration, type FieldName } from "./declaration.ts";
 import { LineWriter } from "./line-writer.ts";
 import type { Config } from "../config/settings.ts";

@@ -1,3 +1,5 @@
+import type { WriteBytes } from "./write-bytes.ts";
+
 /** Lines in memory that is written at once, and used again afterwards. */
 export class LineChunk {
   readonly #bytes: Buffer;
@@ -7,11 +9,12 @@ export class LineChunk {
     this.#bytes = Buffer.allocUnsafeSlow(size);
   }
 
-  /** Adds a line in ASCII. Returns false if there is no room for it. */
-  add(line: string): boolean {
-    if (this.#length + line.length > this.#bytes.length) return false;
-    this.#length += this.#bytes.write(line, this.#length, "latin1");
-    return true;
+  /** Adds a line. Returns the number of bytes that are missing; 0 if it has been added. */
+  add<T>(value: T, write: WriteBytes<T>): number {
+    const end = write(value, this.#bytes, this.#length);
+    if (end > this.#bytes.length) return end - this.#bytes.length;
+    this.#length = end;
+    return 0;
   }
 
   get isEmpty(): boolean {

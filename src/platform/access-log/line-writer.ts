@@ -1,4 +1,5 @@
 import { closeSync, openSync, write } from "node:fs";
+import type { WriteBytes } from "./write-bytes.ts";
 import { LineChunk } from "./line-chunk.ts";
 
 /** Lines are written together in chunks of this size, because each write wakes another thread. */
@@ -6,18 +7,29 @@ const chunkBytes = 256 * 1024;
 /** Lines wait for a slow file in at most this many chunks, 4 MiB; further ones are dropped and counted. */
 const chunksMax = 16;
 const flushMs = 1000;
+/** Lines are made in groups: code that runs once in a request is not in the caches of the processor. */
+const groupMax = 16;
+/** A stop waits at most so long for a target that takes nothing, such as a pipe without a reader. */
+const closeMs = 2000;
 const lineFeed = 0x0a;
 const lineFeedBytes = Buffer.of(lineFeed);
 
+/** A line that is not made yet. */
+interface Line {
+  value: unknown;
+  write: WriteBytes<unknown>;
+}
+
 /**
- * Appends lines to a file, many at a time. `add` neither blocks nor throws. It turns a line into bytes at once: a text
- * would outlive its request, and the garbage collector would copy it.
+ * Appends lines to a file, many at a time. `add` neither blocks nor throws. Lines soon become bytes: texts
+ * would outlive their requests, and the garbage collector would copy them.
  */
 export class LineWriter {
   /** The path, or "-" for standard output. */
   readonly #target: string;
   readonly #onError: (error: Error) => void;
   #fd: number;
+  #group: Line[] = [];
   #filling: LineChunk | undefined;
   /** Chunks without room, the oldest first. */
   readonly #full: LineChunk[] = [];
@@ -25,7 +37,10 @@ export class LineWriter {
   #free: LineChunk | undefined;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
+  #writingChunk: LineChunk | undefined;
   #isClosed = false;
+  /** Set when lines are no longer written, because the target takes none. */
+  #isGivenUp = false;
   #dropped = 0;
   /** Whether the last write ended within a line. */
   #isTorn = false;
@@ -43,12 +58,16 @@ export class LineWriter {
     return this.#dropped;
   }
 
-  /** Adds a line in ASCII, which ends with its line feed. */
-  add(line: string): void {
-    if (this.#isClosed || !(this.#filling?.add(line) === true || this.#addToNext(line))) {
+  /**
+   * Adds a line. `write` writes it with its line feed, up to a second later, and again if there is no room for it. The value
+   * must not change until then.
+   */
+  add<T>(value: T, write: WriteBytes<T>): void {
+    if (this.#isClosed) {
       this.#dropped += 1;
       return;
     }
+    if (this.#group.push({ value, write: write as WriteBytes<unknown> }) >= groupMax) this.#makeLines();
     this.#beginLater();
   }
 
@@ -71,24 +90,50 @@ export class LineWriter {
     }
   }
 
-  /** Writes the waiting lines and closes the file. Later lines are counted as dropped. */
-  async close(): Promise<void> {
-    await this.flush();
+  /** Writes the waiting lines, for at most `deadlineMs`, and closes the file. All other lines are counted as dropped. */
+  async close(deadlineMs = closeMs): Promise<void> {
+    const { promise: isLate, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(resolve, deadlineMs, true);
+    const isGivenUp = await Promise.race([isLate, this.flush().then(() => false)]);
+    clearTimeout(timer);
     this.#isClosed = true;
-    if (this.#target !== "-") closeSync(this.#fd);
+    if (isGivenUp) this.#giveUp();
+    else if (this.#target !== "-") closeSync(this.#fd);
+  }
+
+  /** Counts the waiting lines as dropped. The file stays open, because a thread may hang in a write to it. */
+  #giveUp(): void {
+    this.#isGivenUp = true;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const chunks = [this.#writingChunk, ...this.#full, this.#filling];
+    for (const chunk of chunks) if (chunk !== undefined) this.#dropped += linesIn(chunk.lines);
+    this.#dropped += this.#group.length;
+    this.#full.length = 0;
+    this.#filling = undefined;
+    this.#group = [];
+  }
+
+  #makeLines(): void {
+    const lines = this.#group;
+    if (lines.length === 0) return;
+    this.#group = [];
+    for (const { value, write } of lines)
+      if (this.#filling?.add(value, write) !== 0 && !this.#addToNext(value, write)) this.#dropped += 1;
   }
 
   /** Adds a line to a new chunk. Returns false if too many chunks wait. */
-  #addToNext(line: string): boolean {
+  #addToNext(value: unknown, write: WriteBytes<unknown>): boolean {
     // One more is being written.
     if (this.#full.length >= chunksMax - 2) return false;
     if (this.#filling !== undefined) this.#full.push(this.#filling);
     this.#filling = this.#free ?? new LineChunk(chunkBytes);
     this.#free = undefined;
-    // Only long headers that must be escaped make so long a line.
-    if (!this.#filling.add(line)) {
-      this.#filling = new LineChunk(line.length);
-      this.#filling.add(line);
+    const missing = this.#filling.add(value, write);
+    if (missing > 0) {
+      // Only long headers that must be escaped make so long a line.
+      this.#filling = new LineChunk(chunkBytes + missing);
+      this.#filling.add(value, write);
     }
     if (this.#full.length > 0) this.#begin();
     return true;
@@ -101,11 +146,14 @@ export class LineWriter {
   #begin(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#makeLines();
     if (this.#writing !== undefined) return;
     const chunk = this.#full.shift() ?? this.#filling;
     if (chunk === undefined || chunk.isEmpty) return;
     if (chunk === this.#filling) this.#filling = undefined;
+    this.#writingChunk = chunk;
     this.#writing = this.#append(chunk.lines).finally(() => {
+      this.#writingChunk = undefined;
       chunk.clear();
       this.#free = chunk;
       this.#writing = undefined;
@@ -118,18 +166,22 @@ export class LineWriter {
   async #append(bytes: Buffer): Promise<void> {
     let at = 0;
     try {
-      while (this.#isTorn) this.#isTorn = (await writeSome(this.#fd, lineFeedBytes, 0)) === 0;
-      while (at < bytes.length) at += await writeSome(this.#fd, bytes, at);
+      while (this.#isTorn && !this.#isGivenUp)
+        this.#isTorn = (await writeSome(this.#fd, lineFeedBytes, 0)) === 0;
+      while (at < bytes.length && !this.#isGivenUp) at += await writeSome(this.#fd, bytes, at);
       this.#isFailing = false;
     } catch (error) {
-      const rest = bytes.subarray(at);
-      this.#dropped += rest.reduce((count, byte) => count + Number(byte === lineFeed), 0);
+      if (this.#isGivenUp) return;
+      this.#dropped += linesIn(bytes.subarray(at));
       this.#isTorn ||= at > 0 && bytes[at - 1] !== lineFeed;
       if (!this.#isFailing) this.#onError(error as Error);
       this.#isFailing = true;
     }
   }
 }
+
+const linesIn = (bytes: Buffer): number =>
+  bytes.reduce((count, byte) => count + Number(byte === lineFeed), 0);
 
 /** The log shows who visited what, so only the owner of the file may read it. */
 const open = (target: string): number => (target === "-" ? 1 : openSync(target, "a", 0o600));

@@ -7,6 +7,8 @@ import { SpanBatches, type SpanBatch } from "./span-batches.ts";
 import type { AttributeValue, KeptSpan, SpanSink } from "./spans/span.ts";
 
 const everyMs = 1000;
+/** Spans become bytes in groups: code that runs once in a request is not in the caches of the processor. */
+const groupMax = 16;
 /** How often a batch is sent before its spans are dropped. */
 const attemptsMax = 4;
 const timeoutMs = 10_000;
@@ -24,22 +26,23 @@ export interface ExporterOptions {
 
 /**
  * Sends ended spans to a collector, over OTLP/HTTP. `add` neither waits for the collector nor
- * throws. A span is converted to bytes when it ends: as an object, it would outlive its request, and the
- * garbage collector would copy it.
+ * throws. A span is soon converted to bytes: as an object, it would outlive its request, and the garbage
+ * collector would copy it.
  */
 export class SpanExporter implements SpanSink {
   readonly #options: ExporterOptions;
   readonly #url: URL;
   readonly #agent: HttpAgent;
   readonly #batches: SpanBatches;
+  /** Ended spans that are not bytes yet. */
+  #group: KeptSpan[] = [];
+  #lost = 0;
   /** The wall-clock time at which `performance.now()` was 0, computed again for each batch. */
   #originMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   readonly #ended = new AbortController();
   #isFailing = false;
-  /** Number of lost spans, because too many waited or the collector did not accept them. */
-  dropped = 0;
   exported = 0;
 
   constructor(options: ExporterOptions) {
@@ -52,10 +55,27 @@ export class SpanExporter implements SpanSink {
       this.#url.protocol === "https:" ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
   }
 
+  /** Number of lost spans, because too many waited or the collector did not accept them. */
+  get dropped(): number {
+    this.#encode();
+    return this.#lost;
+  }
+
   add(span: KeptSpan): void {
-    const isTaken = !this.#ended.signal.aborted && this.#batches.add(span, this.#originMs);
-    if (!isTaken) this.dropped++;
-    else if (this.#batches.hasFull) this.#send();
+    if (this.#ended.signal.aborted) {
+      this.#lost++;
+      return;
+    }
+    if (this.#group.push(span) >= groupMax) this.#encode();
+    else this.#timer ??= setTimeout(() => this.#send(), everyMs).unref();
+  }
+
+  #encode(): void {
+    const spans = this.#group;
+    if (spans.length === 0) return;
+    this.#group = [];
+    for (const span of spans) if (!this.#batches.add(span, this.#originMs)) this.#lost++;
+    if (this.#batches.hasFull) this.#send();
     else this.#timer ??= setTimeout(() => this.#send(), everyMs).unref();
   }
 
@@ -66,14 +86,17 @@ export class SpanExporter implements SpanSink {
   /** Sends the waiting spans for at most `deadlineMs`, and drops those that are left then. */
   async close(deadlineMs: number): Promise<void> {
     const timer = setTimeout(() => this.#ended.abort(), deadlineMs);
+    this.#encode();
     while (this.#batches.count > 0 && !this.#ended.signal.aborted) {
       this.#send();
       await this.#sending;
     }
     await this.#sending;
     clearTimeout(timer);
+    this.#encode();
     this.#ended.abort();
-    this.dropped += this.#batches.count;
+    clearTimeout(this.#timer);
+    this.#lost += this.#batches.count;
     this.#batches.clear();
     this.#agent.destroy();
   }
@@ -81,6 +104,7 @@ export class SpanExporter implements SpanSink {
   #send(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#encode();
     if (this.#sending !== undefined || this.#ended.signal.aborted) return;
     this.#lookUpTime();
     const batch = this.#batches.take();
@@ -105,7 +129,7 @@ export class SpanExporter implements SpanSink {
     for (let attempt = 1; ; attempt++) {
       const { rejected, failure, waitMs } = await this.#attempt(body, count);
       if (failure === undefined || waitMs === undefined || attempt === attemptsMax) {
-        this.dropped += rejected;
+        this.#lost += rejected;
         this.exported += count - rejected;
         if ((failure === undefined) === this.#isFailing) onState(failure);
         this.#isFailing = failure !== undefined;
@@ -115,7 +139,7 @@ export class SpanExporter implements SpanSink {
       }
       await this.#wait(Math.max(waitMs, everyMs * 2 ** (attempt - 1)));
       if (this.#ended.signal.aborted) {
-        this.dropped += count;
+        this.#lost += count;
         return;
       }
     }

@@ -48,7 +48,7 @@ export function createApiServer<E extends Env>(
           if (hooks?.request?.(request, response) === true) return;
           if (!answerHealth(request, response, health) && pages?.(request, response) !== true) {
             if (observe !== undefined) observeResponse(response, request, observe);
-            accessLog?.begin(request, response, undefined);
+            if (accessLog !== undefined) logCall(accessLog, request, response);
             unawaited(listener(request, response));
           }
         },
@@ -57,6 +57,11 @@ export function createApiServer<E extends Env>(
   continueWhenRead(server);
   answerClientErrors(server);
   return server;
+}
+
+function logCall(log: AccessLog, request: IncomingMessage, response: ServerResponse): void {
+  const record = log.begin(request, response, undefined, performance.now());
+  if (record !== undefined) response.on("close", () => log.end(record, performance.now()));
 }
 
 function failCall(response: ServerResponse): void {

@@ -28,6 +28,7 @@ const traceBytes = 16;
 const spanBytes = 8;
 const randomBytes = traceBytes + spanBytes;
 const formsCount = 128;
+const sampleDigits = 13;
 
 const random = Buffer.allocUnsafeSlow(formsCount * randomBytes);
 const digits = Buffer.from("0123456789abcdef");
@@ -64,6 +65,19 @@ function writeDigits(start: number, end: number, first: number): number {
     forms[to + 1] = digits[byte & 15]!;
   }
   return from;
+}
+
+/** The number that the last digits of a trace's id are, which decide whether it is kept: 13, which are 52 bits. */
+export const sampleNumberOf = (parent: string): number =>
+  Number.parseInt(parent.slice(traceEnd - sampleDigits, traceEnd), 16);
+
+/** The same number of the newest `traceparent`, without reading digits. */
+export function newestSampleNumber(): number {
+  const end = (at / formLength - 1) * randomBytes + traceBytes;
+  const high = ((random[end - 7]! & 15) << 16) | (random[end - 6]! << 8) | random[end - 5]!;
+  const low =
+    (random[end - 4]! << 24) | (random[end - 3]! << 16) | (random[end - 2]! << 8) | random[end - 1]!;
+  return high * 2 ** 32 + (low >>> 0);
 }
 
 /** The ids of the newest `traceparent`, which is given. */

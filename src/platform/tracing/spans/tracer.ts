@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import { idOf, newestIds, newSpanId, newTraceParent } from "./ids.ts";
+import { idOf, newestIds, newestSampleNumber, newSpanId, newTraceParent, sampleNumberOf } from "./ids.ts";
 import { KeptSpan, UnkeptSpan, type Span, type SpanKind, type SpanSink } from "./span.ts";
 import { readTraceContext, traceParent, type TraceContext } from "./trace-context.ts";
 
@@ -20,27 +20,22 @@ export interface IncomingTrace {
 /** The header that carries a span between parts of the platform: to its own edge, and to other nodes. */
 export const traceHeader = "x-selvedge-trace";
 
-/** The last digits of a trace's id, which decide whether it is kept. */
-const idDigits = 13;
-const idValues = 2 ** 52;
-/** Index after the trace's id in a `traceparent`. */
-const traceIdEnd = 35;
+/** The numbers of traces are below this. */
+const sampleNumbers = 2 ** 52;
 const macLength = 22;
 
 /** Begins the spans that have no parent in this process. */
 export class Tracer {
   readonly #sink: SpanSink;
-  readonly #sampling: Sampling;
-  /** Traces whose last digits are at or above this are not kept. */
-  readonly #idsEnd: string;
+  readonly #followsParent: boolean;
+  /** Traces whose numbers are at or above this are not kept. The number is part of the id, so that all nodes decide alike. */
+  readonly #sampleEnd: number;
   #key: string | undefined;
 
   constructor(sink: SpanSink, sampling: Sampling) {
     this.#sink = sink;
-    this.#sampling = sampling;
-    this.#idsEnd = Math.ceil(sampling.ratio * idValues)
-      .toString(16)
-      .padStart(idDigits, "0");
+    this.#followsParent = sampling.followsParent;
+    this.#sampleEnd = Math.ceil(sampling.ratio * sampleNumbers);
   }
 
   /** Sets the key, shared by all nodes, that signs the headers between parts of the platform. */
@@ -51,7 +46,7 @@ export class Tracer {
   begin(name: string, kind: SpanKind, { context, isTrusted }: IncomingTrace = noContext): Span {
     if (isTrusted && context !== undefined) return this.#continue(name, kind, context);
     const parent = newTraceParent();
-    if (!this.#isInSample(parent)) return new UnkeptSpan(parent, undefined);
+    if (newestSampleNumber() >= this.#sampleEnd) return new UnkeptSpan(parent, undefined);
     const ids = newestIds(parent);
     const span = new KeptSpan(this.#sink, name, kind, ids.trace, undefined, undefined, ids.span);
     span.link = context;
@@ -62,16 +57,16 @@ export class Tracer {
     const { traceId, isSampled, state } = parent;
     const id = newSpanId();
     const header = traceParent({ traceId, spanId: id.hex, isSampled: false });
-    const isKept = this.#sampling.followsParent ? isSampled : this.#isInSample(header);
+    const isKept = this.#followsParent ? isSampled : sampleNumberOf(header) < this.#sampleEnd;
     if (!isKept) return new UnkeptSpan(header, state);
     return new KeptSpan(this.#sink, name, kind, idOf(traceId), idOf(parent.spanId), state, id);
   }
 
   /** The context of a request. `isTrusted` says whether its sender may choose the trace. */
   incoming(headers: Headers, isTrusted: () => boolean): IncomingTrace {
+    if (!carriesTrace(headers)) return noContext;
     const signed = headers[traceHeader];
     const given = headers["traceparent"];
-    if (given === undefined && signed === undefined) return noContext;
     if (typeof signed === "string") {
       const parent = this.#verified(signed);
       if (parent !== undefined) {
@@ -102,14 +97,11 @@ export class Tracer {
       throw new Error("Expected a signing key before a trace is passed to another node");
     return hash("sha3-256", `${this.#key}${text}`, "base64url").slice(0, macLength);
   }
-
-  /** Decides by the last digits of the trace's id, so that all nodes decide alike. */
-  #isInSample(parent: string): boolean {
-    const { ratio } = this.#sampling;
-    if (ratio === 0 || ratio === 1) return ratio === 1;
-    return parent.slice(traceIdEnd - idDigits, traceIdEnd) < this.#idsEnd;
-  }
 }
+
+/** Whether a request names a trace. Most do not. */
+export const carriesTrace = (headers: Headers): boolean =>
+  headers["traceparent"] !== undefined || headers[traceHeader] !== undefined;
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 const noContext: IncomingTrace = { context: undefined, isTrusted: false };

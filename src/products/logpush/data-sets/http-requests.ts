@@ -43,7 +43,7 @@ const descriptions: Readonly<Record<FieldName, string>> = {
 export const httpRequests = (colo: string): DataSet<AccessRecord> => ({
   scope: "zone",
   descriptions,
-  writers: (format) => writersOf({ timestamp: (ms) => writeTime[format](performance.timeOrigin + ms), colo }),
+  writers: (format) => writersOf((ms) => writeTime[format](performance.timeOrigin + ms), colo),
 });
 
 export const isRequestField = (name: string): name is FieldName =>
