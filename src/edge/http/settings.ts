@@ -19,6 +19,8 @@ export interface EdgeSettings {
   /** Longest time from the end of a request to the first byte of the origin's response. */
   originFirstByteTimeoutMs: number;
   originIdleTimeoutMs: number;
+  /** How long a visitor may stop to read a response while other requests wait for its connection to the origin. */
+  visitorStallTimeoutMs: number;
   originConnectionsMax: number;
   /** Local address for connections to origins; by default the system chooses. */
   originSourceAddress?: string | undefined;
@@ -41,6 +43,7 @@ export const edgeDefaults: EdgeSettings = {
   originConnectTimeoutMs: 10_000,
   originFirstByteTimeoutMs: 100_000,
   originIdleTimeoutMs: 100_000,
+  visitorStallTimeoutMs: 5000,
   originConnectionsMax: 128,
   originsMax: 2048,
 };

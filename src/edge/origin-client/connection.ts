@@ -14,6 +14,8 @@ export interface ClientLimits {
   firstByteTimeoutMs: number;
   /** Between parts of the response. */
   idleTimeoutMs: number;
+  /** How long a visitor may stop to read while other requests wait for the connection. */
+  stallTimeoutMs: number;
   /** Maximum size of a response's head, and of its trailers. */
   headBytesMax: number;
 }
@@ -45,6 +47,8 @@ export class OriginConnection implements ResponseEvents, BodyEvents, Timed {
   #isReady = false;
   #isUsed = false;
   #isPaused = false;
+  /** Since when the visitor has not read, in the time of the clock; Infinity while it reads. */
+  pausedAtMs = Infinity;
   /** Whether the socket's buffer is full, because the origin reads the body more slowly than it arrives. */
   #isBlocked = false;
   #isClosed = false;
@@ -95,6 +99,7 @@ export class OriginConnection implements ResponseEvents, BodyEvents, Timed {
   }
 
   pause(): void {
+    if (!this.#isPaused) this.pausedAtMs = this.#owner.clock.in(0);
     this.#isPaused = true;
     this.#awaitOrigin();
     this.#socket.pause();
@@ -103,6 +108,7 @@ export class OriginConnection implements ResponseEvents, BodyEvents, Timed {
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
+    this.pausedAtMs = Infinity;
     this.#awaitOrigin();
     this.#socket.resume();
   }
@@ -195,6 +201,7 @@ export class OriginConnection implements ResponseEvents, BodyEvents, Timed {
     this.#isUsed = true;
     if (this.#isPaused) {
       this.#isPaused = false;
+      this.pausedAtMs = Infinity;
       this.#socket.resume();
     }
     this.#owner.isFree(this);

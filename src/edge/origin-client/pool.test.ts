@@ -13,6 +13,7 @@ const limits: ClientLimits = {
   connectTimeoutMs: 60_000,
   firstByteTimeoutMs: 60_000,
   idleTimeoutMs: 60_000,
+  stallTimeoutMs: 60_000,
   headBytesMax: 16_000,
 };
 const hello = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
@@ -33,7 +34,12 @@ async function start(
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const own = { ...limits, ...changed };
-  const clock = new CoarseClock([own.connectTimeoutMs, own.firstByteTimeoutMs, own.idleTimeoutMs]);
+  const clock = new CoarseClock([
+    own.connectTimeoutMs,
+    own.firstByteTimeoutMs,
+    own.idleTimeoutMs,
+    own.stallTimeoutMs,
+  ]);
   const to = {
     address: "127.0.0.1",
     port: port ?? (server.address() as AddressInfo).port,
@@ -79,6 +85,31 @@ function send(pool: OriginPool, request: ClientRequest = get, own: Partial<Respo
   promise.catch(() => {}); // awaited by the test
   return { answer: promise, exchange: exchange! };
 }
+
+describe("visitors who have stopped to read", () => {
+  const head = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n";
+  const begun = (pool: OriginPool): Sent & { first: Promise<unknown> } => {
+    const { promise: first, resolve } = Promise.withResolvers<unknown>();
+    return { ...send(pool, get, { data: resolve }), first };
+  };
+
+  it("give up their connections while requests wait for one, those who stopped first before others", async () => {
+    const { pool, sockets } = await start(
+      (socket, number) => socket.on("data", () => socket.write(number > 3 ? hello : `${head}a`)),
+      { connectionsMax: 3, stallTimeoutMs: 50 },
+    );
+    const all = [begun(pool), begun(pool), begun(pool)] as const;
+    const [reading, first, second] = all;
+    await Promise.all(all.map(({ first: part }) => part));
+    first.exchange.pause();
+    second.exchange.pause();
+    expect(await send(pool).answer).toBe("hello");
+    await expect(first.answer).rejects.toThrow("the visitor has stopped reading");
+    second.exchange.resume();
+    for (const socket of sockets.slice(0, 3)) socket.write("b".repeat(8));
+    expect(await Promise.all([reading.answer, second.answer])).toEqual(["", ""]);
+  });
+});
 
 describe("connections", () => {
   it("are used again, the last one first, and no more are opened than allowed", async () => {

@@ -1,4 +1,4 @@
-import type { CoarseClock } from "./coarse-clock.ts";
+import type { CoarseClock, Timed } from "./coarse-clock.ts";
 import { Connector, type Destination } from "./connect.ts";
 import { OriginConnection, type ClientLimits, type ConnectionOwner } from "./connection.ts";
 import { ResponseError, type ResponseReceiver, type ClientRequest, type OriginClient } from "./exchange.ts";
@@ -7,9 +7,10 @@ import { InFlightRequest } from "./in-flight-request.ts";
 
 /**
  * Connections over HTTP/1.1 to one address. Each carries one request at a time and is kept open for the next one. Above
- * `connectionsMax`, requests wait.
+ * `connectionsMax`, requests wait. Visitors who have stopped to read their responses then give up their connections, so
+ * that they cannot keep an origin from all others.
  */
-export class OriginPool implements OriginClient, ConnectionOwner {
+export class OriginPool implements OriginClient, ConnectionOwner, Timed {
   readonly clock: CoarseClock;
   readonly limits: ClientLimits;
   readonly #connector: Connector;
@@ -22,6 +23,8 @@ export class OriginPool implements OriginClient, ConnectionOwner {
   readonly #idle: OriginConnection[] = [];
   readonly #waiting = new Set<InFlightRequest>();
   #isClosing = false;
+  /** When to look for visitors who do not read; Infinity while no request waits. */
+  deadlineMs = Infinity;
 
   constructor(to: Destination, limits: ClientLimits, connectionsMax: number, clock: CoarseClock) {
     this.#connector = new Connector(to);
@@ -93,6 +96,20 @@ export class OriginPool implements OriginClient, ConnectionOwner {
     // The time for connecting is added, because connecting has a timeout of its own.
     inFlight.deadlineMs = this.clock.in(this.limits.connectTimeoutMs + this.limits.firstByteTimeoutMs);
     this.#connect();
+    if (this.deadlineMs !== Infinity || this.#open.size < this.#connectionsMax) return;
+    this.deadlineMs = this.clock.in(this.limits.stallTimeoutMs);
+    this.clock.add(this);
+  }
+
+  /** Ends a stalled connection for each request that waits, beginning with the one that has stalled for longest. */
+  expire(): void {
+    const before = this.clock.in(-this.limits.stallTimeoutMs);
+    const stalled = [...this.#open]
+      .filter(({ pausedAtMs }) => pausedAtMs <= before)
+      .toSorted((a, b) => a.pausedAtMs - b.pausedAtMs);
+    for (const connection of stalled.slice(0, this.#waiting.size)) connection.destroy(stoppedReading());
+    this.deadlineMs = this.#waiting.size > 0 ? this.clock.in(this.limits.stallTimeoutMs) : Infinity;
+    if (this.deadlineMs === Infinity) this.clock.delete(this);
   }
 
   readonly #leave = (waiting: InFlightRequest): void => {
@@ -112,3 +129,6 @@ export class OriginPool implements OriginClient, ConnectionOwner {
     if (this.#open.size >= this.#connectionsMax) this.#idle.shift()?.destroy();
   }
 }
+
+const stoppedReading = (): Error =>
+  new ResponseError("the visitor has stopped reading, and other requests wait for the connection");

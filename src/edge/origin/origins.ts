@@ -51,10 +51,11 @@ export class Origins {
       connectTimeoutMs: settings.originConnectTimeoutMs,
       firstByteTimeoutMs: settings.originFirstByteTimeoutMs,
       idleTimeoutMs: settings.originIdleTimeoutMs,
+      stallTimeoutMs: settings.visitorStallTimeoutMs,
       headBytesMax: settings.headerBytesMax * 2,
     };
-    const { connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs } = this.#limits;
-    this.#clock = new CoarseClock([connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs]);
+    const { connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs, stallTimeoutMs } = this.#limits;
+    this.#clock = new CoarseClock([connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs, stallTimeoutMs]);
   }
 
   /** The allowed addresses; those that recently failed come last. Throws when none is allowed. */
