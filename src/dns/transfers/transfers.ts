@@ -13,7 +13,6 @@ import type { TransferAccess } from "./access.ts";
 import { isNewer, type Journal } from "./journal.ts";
 import { single, soaEntry, transferred } from "./record.ts";
 import { verifyTsig, type AnswerSigner, type TransferKey } from "./tsig.ts";
-import { unawaited } from "../../platform/util/uncaught.ts";
 import { clock } from "../../platform/timers/clock.ts";
 
 /** Small enough for compression pointers to reach every name of a message. */
@@ -44,19 +43,17 @@ export class ZoneTransfers {
     this.#options = options;
   }
 
-  /** Handles a message if it requests a transfer. Returns whether it does. */
-  take(message: Buffer, connection: Connection): boolean {
+  /** Handles a message if it requests a transfer: resolves after the transfer. Returns undefined if it does not. */
+  take(message: Buffer, connection: Connection): Promise<void> | undefined {
     const query = readQuery(message, message.length);
-    if (query?.opcode !== opcodes.query || query.fault !== rcodes.noError) return false;
-    if (query.class !== classes.IN || (query.type !== types.AXFR && query.type !== types.IXFR)) return false;
+    if (query?.opcode !== opcodes.query || query.fault !== rcodes.noError) return undefined;
+    if (query.class !== classes.IN || (query.type !== types.AXFR && query.type !== types.IXFR))
+      return undefined;
     // Copy the message, because its buffer is reused during the transfer.
-    unawaited(
-      this.#answer(query, Buffer.from(message), connection).catch((error: unknown) => {
-        connection.end();
-        if (!(error instanceof Outdated)) throw error;
-      }),
-    );
-    return true;
+    return this.#answer(query, Buffer.from(message), connection).catch((error: unknown) => {
+      connection.end();
+      if (!(error instanceof Outdated)) throw error;
+    });
   }
 
   async #answer(query: Query, message: Buffer, connection: Connection): Promise<void> {

@@ -14,7 +14,7 @@ let listener: TcpListener;
 afterEach(() => listener.close());
 
 async function open(limits: Partial<TcpLimits>): Promise<() => ReturnType<typeof connect>> {
-  listener = new TcpListener(echo, () => false, { ...tcpDefaults, ...limits });
+  listener = new TcpListener(echo, () => undefined, { ...tcpDefaults, ...limits });
   const { port } = await listener.listen({ host: "127.0.0.1", port: 0 });
   return () => connect(port, "127.0.0.1").on("error", () => {});
 }
@@ -58,4 +58,46 @@ it("the number of connections from one address is limited", async () => {
       return answer;
     })
     .toEqual(message);
+});
+
+it("transfers of a connection are served one at a time, and each in a turn of its own", async () => {
+  let [served, running, turn] = [0, 0, 0];
+  const turns = new Set<number>();
+  const ticks = setInterval(() => turn++, 0);
+  const seen: number[] = [];
+  listener = new TcpListener(echo, async (query, client) => {
+    seen.push(++running);
+    turns.add(turn);
+    await client.send(Buffer.from(query));
+    running--;
+    setImmediate(() => turn++);
+    if (++served === 300) clearInterval(ticks);
+  });
+  const { port } = await listener.listen({ host: "127.0.0.1", port: 0 });
+  const connection = connect(port, "127.0.0.1")
+    .on("error", () => {})
+    .resume();
+  connection.write(Buffer.concat(Array<Buffer>(300).fill(message)));
+  await expect.poll(() => served).toBe(300);
+  connection.destroy();
+  expect(new Set(seen)).toEqual(new Set([1]));
+  expect(turns.size).toBeGreaterThan(250);
+});
+
+it("a packet with many messages takes many turns", async () => {
+  let turn = 0;
+  const turns = new Set<number>();
+  const answering = {
+    take: (_message: Buffer, _length: number, _client: unknown, send: (answer?: Buffer) => void) => {
+      if (turns.size === 0 || !turns.has(turn)) setImmediate(() => turn++);
+      turns.add(turn);
+      send();
+    },
+  } as unknown as Answering;
+  listener = new TcpListener(answering, () => undefined, { ...tcpDefaults, pipelinedMax: 10 });
+  const { port } = await listener.listen({ host: "127.0.0.1", port: 0 });
+  const connection = connect(port, "127.0.0.1").on("error", () => {});
+  connection.write(Buffer.alloc(2 * 10_000));
+  await expect.poll(() => turns.size).toBeGreaterThan(900);
+  connection.destroy();
 });

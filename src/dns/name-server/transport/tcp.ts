@@ -2,6 +2,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from "node:n
 import { closeListener, listenAt, type ListenAt } from "../../../platform/listen/listen.ts";
 import { endsWithin } from "../../../platform/util/ends-within.ts";
 import type { Answering } from "../answering.ts";
+import { unawaited } from "../../../platform/util/uncaught.ts";
 import { plainAddress } from "../wire/address.ts";
 
 export interface TcpLimits {
@@ -22,8 +23,8 @@ export const tcpDefaults: TcpLimits = {
 /** Time for queries that are in progress when the listener closes. */
 const lastQueriesMs = 300;
 
-/** Handles queries whose response has several messages. Returns whether it took the query. */
-export type StreamHandler = (message: Buffer, connection: Connection) => boolean;
+/** Handles queries whose response has several messages: resolves after the last one. Returns undefined for others. */
+export type StreamHandler = (message: Buffer, connection: Connection) => Promise<void> | undefined;
 
 /** A TCP connection, as its handlers see it. */
 export interface Connection {
@@ -33,7 +34,10 @@ export interface Connection {
   end(): void;
 }
 
-/** Answers messages on TCP connections, which clients may pipeline (RFC 7766). */
+/**
+ * Answers messages on TCP connections, which clients may pipeline (RFC 7766). A packet may have thousands of messages. They
+ * take many turns of the event loop, and transfers run one at a time, so that other clients do not wait.
+ */
 export class TcpListener {
   readonly #answering: Answering;
   readonly #streams: StreamHandler;
@@ -91,29 +95,39 @@ export class TcpListener {
     let pending: Buffer = Buffer.alloc(0);
     let inFlight = 0;
     let isReading = false;
+    let isWaiting = false; // for the end of a transfer, or for the next turn of the event loop
     // Only complete messages reset the timer. Otherwise a client could hold a connection by sending single
     // bytes.
     const idle = setTimeout(() => socket.destroy(), this.#limits.idleTimeoutMs);
     socket.on("close", () => clearTimeout(idle));
-    const connection: Connection = {
-      address,
-      send(message) {
-        idle.refresh();
-        return sendMessage(socket, message);
-      },
-      end: () => socket.destroy(),
-    };
+    const connection = connectionOf(socket, address, () => idle.refresh());
 
+    const isFull = (): boolean =>
+      isWaiting || inFlight >= this.#limits.pipelinedMax || socket.writableNeedDrain;
+    const goOn = (): void => {
+      isWaiting = false;
+      if (!socket.destroyed) resume();
+    };
     const read = (): void => {
       if (isReading) return;
       isReading = true;
-      while (inFlight < this.#limits.pipelinedMax && !socket.writableNeedDrain && pending.length >= 2) {
+      for (let taken = 0; !isFull() && pending.length >= 2; taken++) {
         const end = 2 + pending.readUInt16BE(0);
         if (pending.length < end) break;
+        if (taken === this.#limits.pipelinedMax) {
+          isWaiting = true;
+          setImmediate(goOn);
+          break;
+        }
         const message = pending.subarray(2, end);
         pending = pending.subarray(end);
         idle.refresh();
-        if (this.#streams(message, connection)) continue;
+        const streaming = this.#streams(message, connection);
+        if (streaming !== undefined) {
+          isWaiting = true;
+          unawaited(streaming.finally(() => setImmediate(goOn)));
+          break;
+        }
         inFlight++;
         this.#answering.take(message, message.length, { address, isTcp: true }, (answer) => {
           inFlight--;
@@ -125,8 +139,7 @@ export class TcpListener {
     };
     const resume = (): void => {
       read();
-      const isFull = inFlight >= this.#limits.pipelinedMax || socket.writableNeedDrain;
-      if (isFull) socket.pause();
+      if (isFull()) socket.pause();
       else socket.resume();
     };
     socket.on("data", (chunk: Buffer) => {
@@ -137,6 +150,20 @@ export class TcpListener {
   }
 }
 
+function connectionOf(socket: Socket, address: string, onSend: () => void): Connection {
+  return {
+    address,
+    async send(message) {
+      onSend();
+      if (socket.destroyed) return false;
+      if (socket.write(framed(message))) return true;
+      await writable(socket);
+      return !socket.destroyed;
+    },
+    end: () => socket.destroy(),
+  };
+}
+
 function framed(message: Buffer): Buffer {
   const frame = Buffer.allocUnsafe(2 + message.length);
   frame.writeUInt16BE(message.length, 0);
@@ -144,10 +171,9 @@ function framed(message: Buffer): Buffer {
   return frame;
 }
 
-async function sendMessage(socket: Socket, message: Buffer): Promise<boolean> {
-  if (socket.destroyed) return false;
-  if (socket.write(framed(message))) return true;
-  await new Promise<void>((resolve) => {
+/** Resolves when more can be written, or when the connection is closed. */
+const writable = (socket: Socket): Promise<void> =>
+  new Promise((resolve) => {
     const done = (): void => {
       socket.off("drain", done);
       socket.off("close", done);
@@ -156,5 +182,3 @@ async function sendMessage(socket: Socket, message: Buffer): Promise<boolean> {
     socket.on("drain", done);
     socket.on("close", done);
   });
-  return !socket.destroyed;
-}
