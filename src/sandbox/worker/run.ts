@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { abortIsolate, WorkerEntrypoint } from "cloudflare:workers";
 import { collectEarly } from "../limits/worker/collect-early.ts";
-import "../limits/worker/collect-messages.ts";
 import { amongCalls, amongRequests, endRuns } from "./concurrency.ts";
 import { dropHosts, KeptHosts } from "../objects/worker/kept-hosts.ts";
 import { thrownText } from "./thrown.ts";

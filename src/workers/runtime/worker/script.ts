@@ -1,4 +1,6 @@
 import { WorkerEntrypoint, withEnv } from "cloudflare:workers";
+// Not in run.ts, which snippets have, too: they have no WebSockets.
+import "../../../sandbox/limits/worker/collect-messages.ts";
 import { noteWork } from "../../../sandbox/worker/concurrency.ts";
 import {
   currentRun,
