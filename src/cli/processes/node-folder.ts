@@ -13,7 +13,7 @@ const ownerSocket = "owner.sock";
  * a file there for visitors, who must not wait for a disk.
  *
  * Its owner listens at a socket in it for as long as it lives. The folder of a node that was killed is recognized by
- * sockets that nobody listens at, whichever container the node was in; process ids would not show that.
+ * sockets that no process listens at, whichever container the node was in; process ids would not show that.
  */
 export class NodeFolder {
   readonly path: string;
@@ -61,7 +61,7 @@ async function removeDead(parent: string): Promise<void> {
   }
 }
 
-/** Whether nobody listens at any socket of a folder, neither its supervisor nor a process that it has left. */
+/** Whether no process listens at any socket of a folder, neither its supervisor nor a process that it has left. */
 async function isDead(folder: string): Promise<boolean> {
   try {
     const sockets = readdirSync(folder).filter((name) => name.endsWith(".sock"));
