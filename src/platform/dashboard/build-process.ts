@@ -121,11 +121,13 @@ const outputOf = ({ outputs }: Metafile, source: string): string =>
 function screensOf(metafile: Metafile, { files, named }: Joined): Bundle["screens"] {
   const sources = Object.keys(metafile.inputs).filter((path) => path.endsWith("/routes.ts"));
   return sources.flatMap((source) => {
-    const text = readFileSync(root + source, "utf8");
-    return [...text.matchAll(/pattern: "([^"]+)"[^]*?import\("([^"]+)"\)/g)].map(([, pattern, path]) => {
-      const output = outputOf(metafile, posix.join(posix.dirname(source), path!));
+    const [, ...routes] = readFileSync(root + source, "utf8").split('pattern: "');
+    return routes.map((route) => {
+      const pattern = route.slice(0, route.indexOf('"'));
+      const path = /import\("([^"]+)"\)/.exec(route)![1]!;
+      const output = outputOf(metafile, posix.join(posix.dirname(source), path));
       const names = [...importsOf(metafile, output)].map((each) => named(nameOf(each)));
-      return { pattern: pattern!, names: names.filter((name) => files.has(name)) };
+      return { pattern, names: names.filter((name) => files.has(name)) };
     });
   });
 }
