@@ -218,7 +218,7 @@ it("a run that a call in a cell began has the rights of that call only", async (
     const refusal = response.headers[cellHeaders.error];
     return refusal === undefined ? response.body.text() : decodeURIComponent(String(refusal));
   };
-  const tokens = Array.from({ length: 6 }, () => `local.${crypto.randomUUID()}`);
+  const tokens = Array.from({ length: 6 }, (_, i) => `local.${i}.${crypto.randomUUID()}`);
   const unknown = "This fetch belongs to no request in progress.";
   const named = { run: "caller", binding: "ROOMS", reference };
   expect(await answer(tokens[0]!)).toBe(unknown);
@@ -232,7 +232,7 @@ it("a run that a call in a cell began has the rights of that call only", async (
   expect(await answer(tokens[5]!)).toBe("as the object");
   expect(asked).toEqual(tokens);
   // Runs below others have the rights of the calls on the way, however many there are, and none without a beginning.
-  const [one, two, three] = Array.from({ length: 3 }, () => `local.${crypto.randomUUID()}`);
+  const [one, two, three] = Array.from({ length: 3 }, (_, i) => `local.${i}.${crypto.randomUUID()}`);
   above.set(one!, { ...named, run: two! });
   above.set(two!, { ...named, run: one! });
   expect(await answer(one!)).toBe(unknown);
@@ -240,7 +240,12 @@ it("a run that a call in a cell began has the rights of that call only", async (
   above.set(two!, named);
   expect(await answer(three!, { ...named, run: one! })).toBe('no binding of the object "ROOMS"');
   asked.splice(tokens.length);
-  for (const token of ["local.", "local./../?reset=x", `local.${"a".repeat(37)}`])
+  for (const token of [
+    "local.",
+    "local./../?reset=x",
+    `local.1.${"a".repeat(37)}`,
+    `local.${crypto.randomUUID()}`,
+  ])
     expect(await answer(token, named)).toBe(unknown);
   expect(asked).toHaveLength(tokens.length);
   await client.close();

@@ -118,4 +118,4 @@ export async function askLocalCall(pool: Pool, token: string): Promise<LocalCall
 }
 
 /** Whether a token is one that the system worker makes for a call in its cell. */
-export const isLocalRun = (token: string): boolean => /^local\.[0-9a-f-]{36}$/.test(token);
+export const isLocalRun = (token: string): boolean => /^local\.\d{1,5}\.[0-9a-f-]{36}$/.test(token);

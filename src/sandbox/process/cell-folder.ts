@@ -20,12 +20,12 @@ const systemParts = [
   "sandbox/dispatches/worker/counts.js",
   "sandbox/worker/hosts.js",
   "sandbox/worker/local-calls.js",
+  "sandbox/objects/worker/local-runs.js",
   "sandbox/worker/loader.js",
   "sandbox/worker/objects.js",
   "sandbox/worker/path.js",
   "sandbox/worker/thrown.js",
   "platform/util/linger.js",
-  "platform/util/newest.js",
   "sandbox/worker/frames.js",
   "sandbox/worker/workflow-stream.js",
 ];

@@ -47,6 +47,8 @@ interface Loaded {
 /** Loaded scripts, the least recently used first. */
 const loaded = new Map<string, Loaded>();
 let loads = 0;
+/** The last key of `loaded`, if it is still loaded. */
+let lastAcquired: string | undefined;
 
 export const loadedIds = (): string[] => [...loaded.keys()];
 /** The name of a script's isolate; undefined if it is not loaded. */
@@ -106,9 +108,13 @@ export function acquire(id: string, env: SystemEnv): void {
   if (script === undefined) {
     unloadDownTo(Number(env.SCRIPTS_MAX) - 1, env).catch(() => {});
     script = { isolate: `${id} ${++loads}`, inFlight: 0, isAsked: false };
-  } else loaded.delete(id);
+    loaded.set(id, script);
+  } else if (id !== lastAcquired) {
+    loaded.delete(id);
+    loaded.set(id, script);
+  }
+  lastAcquired = id;
   script.inFlight++;
-  loaded.set(id, script);
 }
 
 export function release(id: string): void {

@@ -3,31 +3,12 @@
  * whether a script may call an object and where the object is. The answer is cached for `grantMs`, or until the
  * configuration changes.
  */
-import { Newest } from "../../platform/util/newest.ts";
 import { cellHeaders, type LocalCall, type ObjectEvent, type ObjectGrant } from "../protocol.ts";
 import { childHeaders } from "./dispatch.ts";
 import { isLoaded, type SystemEnv } from "./loader.ts";
+import { addRun, endRun, runOf, type Caller, type LocalRun } from "../objects/worker/local-runs.ts";
 
-/** The calls of a run that the gateway has begun, and of all runs that they have begun here. */
-interface Family {
-  /** Number of calls after which one of the runs asks the gateway, which counts the calls. */
-  lot: number;
-  /** Calls since one of the runs last asked. */
-  made: number;
-}
-/** A run that may call objects of this cell. */
-interface Caller {
-  script: string;
-  generation: string;
-  /** As in Family, for the run alone. */
-  lot: number;
-  made: number;
-  family: Family;
-  /** Number of further calls, one below the other, that may begin below the run. */
-  depthLeft: number;
-  /** JSON that the called objects see as `request.cf`. */
-  visitor: string | undefined;
-}
+/** Runs in progress that the gateway has begun. */
 const callers = new Map<string, Caller>();
 
 interface CachedGrant {
@@ -47,14 +28,6 @@ let resets = 0;
 /** Calls in this cell that were not reported to the gateway yet. */
 let unreported = 0;
 
-/** The calls in this cell that have begun runs, by the runs' tokens. The gateway asks when a run makes its first request. */
-const runs = new Map<string, LocalCall>();
-/**
- * Runs that have ended: work that they left running may make requests. An object may be called many thousand times a
- * second. This number of runs takes about 20 MB.
- */
-const lateRuns = new Newest<LocalCall>(50_000);
-
 /** `calls` is RunMetadata.calls. */
 export function beginCaller(run: string, script: string, calls: string, visitor: string | undefined): void {
   const [generation = "", lotText, depth] = calls.split(" ");
@@ -63,16 +36,18 @@ export function beginCaller(run: string, script: string, calls: string, visitor:
 }
 
 /** Lets a run that a call has begun here call objects, too, unless it is too deep: then the gateway refuses. */
-function beginBelow(run: string, parent: Caller, { script, lot }: ObjectGrant): void {
+function below(parent: Caller, { script, lot }: ObjectGrant): Caller | undefined {
   const { generation, family, visitor } = parent;
   const depthLeft = parent.depthLeft - 1;
-  if (depthLeft > 0) callers.set(run, { script, generation, lot, made: 0, family, depthLeft, visitor });
+  return depthLeft > 0 ? { script, generation, lot, made: 0, family, depthLeft, visitor } : undefined;
 }
+
+const callerOf = (run: string): Caller | undefined => callers.get(run) ?? runOf(run)?.caller;
 
 export const endCaller = (run: string): boolean => callers.delete(run);
 
 /** The call that began a run; undefined for a run that the gateway has begun. */
-export const localCallOf = (run: string): LocalCall | undefined => runs.get(run) ?? lateRuns.get(run);
+export const localCallOf = (run: string): LocalCall | undefined => runOf(run)?.call;
 
 /** Forgets that objects of a namespace may be called. */
 export function forgetGrants(namespace: string): void {
@@ -81,34 +56,46 @@ export function forgetGrants(namespace: string): void {
 }
 
 /** The object of a call, if the run may call it now without asking. Counts nothing. */
-export function currentGrant({ run, binding, reference }: LocalCall): ObjectGrant | undefined {
-  const caller = callers.get(run);
-  const known = grants.get(`${caller?.script} ${binding} ${reference}`);
+export function currentGrant(call: LocalCall): ObjectGrant | undefined {
+  const caller = callerOf(call.run);
+  const known = caller && grants.get(keyOf(call, caller));
   return caller !== undefined && isCurrent(known, caller) ? known.grant : undefined;
 }
 
 /** The script of a run that may call objects. */
-export const scriptOf = (run: string): string | undefined => callers.get(run)?.script;
+export const scriptOf = (run: string): string | undefined => callerOf(run)?.script;
+
+const keyOf = ({ binding, reference }: LocalCall, { script }: Caller): string =>
+  `${script} ${binding} ${reference}`;
 
 const isCurrent = (known: CachedGrant | undefined, { generation }: Caller): known is CachedGrant =>
   known !== undefined && known.generation === generation && Date.now() - known.askedAt < grantMs;
 
-/** The object of a call, if it may be called here. Rejects with the gateway's refusal of a further call. */
-export async function grantOf(call: LocalCall, env: SystemEnv): Promise<ObjectGrant | undefined> {
-  const caller = callers.get(call.run);
+/** The object of a call that may be made here now without asking. Counts the call. */
+export function takeGrant(call: LocalCall): ObjectGrant | undefined {
+  const caller = callerOf(call.run);
+  const known = caller && grants.get(keyOf(call, caller));
+  if (caller === undefined || !isCurrent(known, caller)) return undefined;
+  const { grant } = known;
+  const { family } = caller;
+  if (grant === undefined || caller.made >= caller.lot || family.made >= family.lot) return undefined;
+  if (!isLoaded(grant.script)) return undefined;
+  caller.made++;
+  family.made++;
+  return grant;
+}
+
+/**
+ * The object of a call for which `takeGrant` had none, if it may be called here. Rejects with the gateway's refusal of a
+ * further call.
+ */
+export async function askGrant(call: LocalCall, env: SystemEnv): Promise<ObjectGrant | undefined> {
+  const caller = callerOf(call.run);
   if (caller === undefined) return undefined;
-  const key = `${caller.script} ${call.binding} ${call.reference}`;
+  const key = keyOf(call, caller);
   const known = grants.get(key);
   const { generation, family } = caller;
-  if (isCurrent(known, caller)) {
-    const { grant } = known;
-    if (grant === undefined) return undefined;
-    if (caller.made < caller.lot && family.made < family.lot && isLoaded(grant.script)) {
-      caller.made++;
-      family.made++;
-      return grant;
-    }
-  }
+  if (isCurrent(known, caller) && known.grant === undefined) return undefined;
   const made = { ofRun: caller.made, ofFamily: family.made };
   caller.made = family.made = 0;
   const [before, askedAt] = [resets, Date.now()];
@@ -149,21 +136,21 @@ export async function runLocally<T>(
   grant: ObjectGrant,
   use: (event: ObjectEvent) => Promise<T>,
 ): Promise<T> {
-  const token = `local.${crypto.randomUUID()}`;
-  const { script, object } = grant;
-  runs.set(token, call);
+  const caller = callerOf(call.run);
+  const run = addRun(call, caller && below(caller, grant));
   unreported++;
-  const caller = callers.get(call.run);
-  if (caller !== undefined) beginBelow(token, caller, grant);
   try {
-    const visitor = caller?.visitor;
-    return await use({ script, object, run: token, ...(visitor !== undefined && { visitor }) });
+    return await use(eventOf(run, grant, caller?.visitor));
   } finally {
-    runs.delete(token);
-    callers.delete(token);
-    lateRuns.add(token, call);
+    endRun(run);
   }
 }
+
+const eventOf = (
+  { token: run }: LocalRun,
+  { script, object }: ObjectGrant,
+  visitor: string | undefined,
+): ObjectEvent => (visitor === undefined ? { script, object, run } : { script, object, run, visitor });
 
 /** The error of a refusal: JSON with a message and the flags of the error. */
 export async function refusal(response: Response): Promise<Error> {

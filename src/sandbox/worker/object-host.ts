@@ -64,9 +64,8 @@ export class Host extends DurableObject<SystemEnv> {
   readonly #id = this.ctx.id.toString();
   readonly #reached: ReachedHost = {
     id: this.#id,
-    fetch: async (event, request, init) =>
-      this.#within(event, async (instance) => instance.fetch(request, init)),
-    call: async (event, path, args) => this.#call(event, path, args),
+    fetch: (event, request, init) => this.#within(event, (instance) => instance.fetch(request, init)),
+    call: (event, path, args) => this.#call(event, path, args),
   };
 
   /** An event of the system worker, or a fetch of a script that keeps the host's stub. */
@@ -74,11 +73,11 @@ export class Host extends DurableObject<SystemEnv> {
     const given = request.cf as unknown as Partial<RunMetadata & ObjectFetchMetadata> | undefined;
     if (given?.binding !== undefined) return answerFetch(request, this.env, this.#reached);
     const event = takeEvent(given?.selvedgeRun, this.#id);
-    return this.#within(event, async (instance) => instance.fetch(request));
+    return this.#within(event, (instance) => instance.fetch(request));
   }
 
   /** A method call of a script that keeps the host's stub. */
-  async selvedgeCall(given: Given): Promise<unknown> {
+  selvedgeCall(given: Given): Promise<unknown> {
     return answerCall(given, this.env, this.#reached);
   }
 
@@ -88,7 +87,7 @@ export class Host extends DurableObject<SystemEnv> {
 
   async fire(run: string, alarm: AlarmCall): Promise<AlarmOutcome> {
     const event = takeEvent(run, this.#id);
-    return this.#within(event, async (instance) => instance.selvedgeAlarm(event.run, alarm));
+    return this.#within(event, (instance) => instance.selvedgeAlarm(event.run, alarm));
   }
 
   /** Ends the instance and the host, without waiting for requests in progress. */
@@ -111,10 +110,8 @@ export class Host extends DurableObject<SystemEnv> {
     if (secret !== this.env.SECRET) throw new TypeError("The platform has not sent this order.");
   }
 
-  async #call(event: ObjectEvent, path: readonly string[], args: unknown[] | null): Promise<unknown> {
-    return this.#within(event, async (instance) =>
-      instance.selvedgeCall(event.run, path, args, event.isTraced),
-    );
+  #call(event: ObjectEvent, path: readonly string[], args: unknown[] | null): Promise<unknown> {
+    return this.#within(event, (instance) => instance.selvedgeCall(event.run, path, args, event.isTraced));
   }
 
   async #within<T>(event: ObjectEvent, use: (instance: Instance) => Promise<T>): Promise<T> {

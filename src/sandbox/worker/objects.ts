@@ -5,13 +5,14 @@ import { childHeaders } from "./dispatch.ts";
 import type { SystemEnv } from "./loader.ts";
 import { hostOf, keptHost, sendEvent, type HostStub } from "./hosts.ts";
 import {
+  askGrant,
   beginCaller,
   currentGrant,
   endCaller,
-  grantOf,
   refusal,
   runLocally,
   scriptOf,
+  takeGrant,
 } from "./local-calls.ts";
 import { checkedPath } from "./path.ts";
 import {
@@ -37,22 +38,36 @@ interface RpcStub {
 /** Name of the system worker's binding to the cell of objects in a slot. */
 export const rpcBinding = (slot: number): string => `RPC${slot}`;
 
-/** Requests and calls in progress, by object. */
-const queued = new Map<string, number>();
+interface Queue {
+  /** Requests and calls in progress. */
+  length: number;
+}
+/** By object. An empty queue stays for the object's next call: that costs less than to delete and add it each time. */
+const queues = new Map<string, Queue>();
+const queuesMax = 10_000;
 
 /** Uses an object, unless too many requests wait for it. The gateway does not see calls within this cell. */
-async function queue<T>({ namespace, id }: ObjectAddress, use: () => Promise<T>): Promise<T> {
-  const key = `${namespace} ${id}`;
-  const before = queued.get(key) ?? 0;
-  if (before >= objectQueuedMax) throw Object.assign(new Error(tooManyQueuedText), { overloaded: true });
-  queued.set(key, before + 1);
+async function queue<T>(object: ObjectAddress, use: () => Promise<T>): Promise<T> {
+  const waiting = queueOf(object);
+  if (waiting.length >= objectQueuedMax)
+    throw Object.assign(new Error(tooManyQueuedText), { overloaded: true });
+  waiting.length++;
   try {
     return await use();
   } finally {
-    const now = queued.get(key)! - 1;
-    if (now === 0) queued.delete(key);
-    else queued.set(key, now);
+    waiting.length--;
   }
+}
+
+function queueOf({ namespace, id }: ObjectAddress): Queue {
+  const key = `${namespace} ${id}`;
+  const known = queues.get(key);
+  if (known !== undefined) return known;
+  if (queues.size >= queuesMax)
+    for (const [each, { length }] of queues) if (length === 0) queues.delete(each);
+  const made: Queue = { length: 0 };
+  queues.set(key, made);
+  return made;
 }
 
 /** Hands a request to its object; the metadata goes along as `request.cf`. */
@@ -82,12 +97,12 @@ async function callHost(
   }
 }
 
-const sendCall = async (
+const sendCall = (
   event: ObjectEvent,
   path: readonly string[],
   args: unknown[] | null,
   env: SystemEnv,
-): Promise<unknown> => sendEvent(event, async (run) => hostOf(event.object, env).call(run, path, args));
+): Promise<unknown> => sendEvent(event, (run) => hostOf(event.object, env).call(run, path, args));
 
 async function postToGateway(what: string, run: string, env: SystemEnv): Promise<Response> {
   return env.GATEWAY.fetch(`http://gateway/${what}`, {
@@ -152,23 +167,21 @@ export async function answerFetch(
   reached?: ReachedHost,
 ): Promise<Response> {
   const call = readCall(request.cf as unknown as Partial<ObjectFetchMetadata> | undefined);
-  const grant = await grantOf(call, env);
+  const grant = takeGrant(call) ?? (await askGrant(call, env));
   if (grant === undefined) return env.GATEWAY.fetch(forGateway(request, call, env));
   checkReached(grant, reached);
-  const answer = runLocally(call, grant, async (event) => {
+  const send = (event: ObjectEvent): Promise<Response> => {
     const { run: selvedgeRun, visitor, object } = event;
     const init = withMetadata(visitor === undefined ? { selvedgeRun } : { selvedgeRun, visitor });
-    return queue(object, async () =>
-      reached === undefined
-        ? sendEvent(event, async () => hostOf(object, env).fetch(request, init))
-        : reached.fetch(event, request, init),
-    );
-  });
-  return untilEnd(answer);
+    return reached === undefined
+      ? sendEvent(event, () => hostOf(object, env).fetch(request, init))
+      : reached.fetch(event, request, init);
+  };
+  return untilEnd(queue(grant.object, () => runLocally(call, grant, send)));
 }
 
 /** Answers a method call of an object. */
-export const answerCall = async (given: Given, env: SystemEnv, reached?: ReachedHost): Promise<unknown> =>
+export const answerCall = (given: Given, env: SystemEnv, reached?: ReachedHost): Promise<unknown> =>
   untilEnd(callObject(given, env, reached));
 
 async function callObject(
@@ -178,11 +191,11 @@ async function callObject(
 ): Promise<unknown> {
   const names = checkedPath(path);
   const call = readCall({ selvedgeRun: run, binding, reference });
-  const grant = await grantOf(call, env);
+  const grant = takeGrant(call) ?? (await askGrant(call, env));
   if (grant === undefined) return callThroughGateway(call, names, args, env);
   checkReached(grant, reached);
-  return runLocally(call, grant, async (event) =>
-    queue(event.object, async () =>
+  return queue(grant.object, () =>
+    runLocally(call, grant, (event) =>
       reached === undefined ? sendCall(event, names, args, env) : reached.call(event, names, args),
     ),
   );
@@ -193,9 +206,9 @@ async function callObject(
  * request; methods of an object get one argument, and then `env`.
  */
 export const Objects = {
-  fetch: async (request: Request, env: SystemEnv): Promise<Response> => answerFetch(request, env),
+  fetch: (request: Request, env: SystemEnv): Promise<Response> => answerFetch(request, env),
 
-  call: async (given: Given, env: SystemEnv): Promise<unknown> => answerCall(given, env),
+  call: (given: Given, env: SystemEnv): Promise<unknown> => answerCall(given, env),
 
   /**
    * The host of an object that the run may call now; undefined if calls should come here. Its stub gives no rights: the

@@ -33,6 +33,8 @@ const getHeader = Headers.prototype.get;
 const requestHeaders = Object.getOwnPropertyDescriptor(Request.prototype, "headers")!.get!;
 const requestCf = Object.getOwnPropertyDescriptor(Request.prototype, "cf")!.get!;
 const responseStatus = Object.getOwnPropertyDescriptor(Response.prototype, "status")!.get!;
+/** The gateway refuses with 403 or 500 (gateway/error-headers.ts). */
+const refusalsFrom = 400;
 const responseHeaders = Object.getOwnPropertyDescriptor(Response.prototype, "headers")!.get!;
 
 /** The run that code belongs to. */
@@ -114,8 +116,9 @@ export async function sendForRun(
   return answerOf(await apply(nativeFetch, globalThis, [request]));
 }
 
-/** Throws the gateway's refusal as an error. */
+/** Throws the gateway's refusal as an error. An object for headers is costly, so they are read only after a status of refusals. */
 function answerOf(response: Response): Response {
+  if (apply(responseStatus, response, []) < refusalsFrom) return response;
   const answered = apply(responseHeaders, response, []);
   const refusal = apply(getHeader, answered, [cellHeaders.error]) as string | null;
   if (refusal === null) return response;
@@ -192,9 +195,16 @@ export const noteNearObjects = (): void => {
 
 type Send = (request: RequestInfo | URL, init: RequestInit) => Promise<Response>;
 
-/** Fetches a Durable Object. `send` sends to the system worker, or to the object's host. */
+/** The way to a Durable Object. */
+interface ObjectWay {
+  /** Sends to the system worker, or to the object's host. */
+  send: Send;
+  failed(error: unknown): void;
+}
+
+/** Fetches a Durable Object. */
 export async function fetchObject(
-  send: Send,
+  way: ObjectWay,
   { binding, reference }: Omit<ObjectFetchMetadata, "selvedgeRun">,
   input: RequestInfo | URL,
   init?: RequestInit,
@@ -204,9 +214,7 @@ export async function fetchObject(
   const request = isPlain ? input : new NativeRequest(input as RequestInfo, init);
   // The gateway joins WebSockets, since it watches their messages.
   if (isNearObjects && (isPlain || !isUpgrade(request as Request)))
-    return amongCalls(selvedgeRun, async () =>
-      answerOf(await sendNear(send, request, { selvedgeRun, binding, reference })),
-    );
+    return amongCalls(selvedgeRun, () => sendNear(way, request, { selvedgeRun, binding, reference }));
   return amongCalls(selvedgeRun, () =>
     sendForRun(isPlain ? new NativeRequest(input) : (request as Request), [
       [cellHeaders.binding, encode(binding)],
@@ -217,13 +225,15 @@ export async function fetchObject(
 
 /** Gives an exception of the object the same form as from other cells: a name and a message. */
 async function sendNear(
-  send: Send,
+  way: ObjectWay,
   request: RequestInfo | URL,
   metadata: ObjectFetchMetadata,
 ): Promise<Response> {
+  let response: Response;
   try {
-    return await send(request, withMetadata(metadata));
+    response = await way.send(request, withMetadata(metadata));
   } catch (thrown) {
+    way.failed(thrown);
     const { name, message } = thrownText(thrown);
     const error = new NativeError(message) as Error & Record<string, unknown>;
     error.name = name;
@@ -232,6 +242,7 @@ async function sendNear(
     if (overloaded === true) error["overloaded"] = true;
     throw error;
   }
+  return answerOf(response);
 }
 
 const isUpgrade = (request: Request): boolean =>

@@ -110,8 +110,8 @@ function waysTo(stub: object): KeptHost | undefined {
   if (!isNative) return undefined;
   const call = (stub as Record<string, unknown>)[callName] as () => unknown;
   return {
-    fetch: async (request, init) => apply(fetch, stub, [request, init]) as Promise<Response>,
-    // Not async: calls can be made on the result before it is there.
+    fetch: (request, init) => apply(fetch, stub, [request, init]) as Promise<Response>,
+    // Calls can be made on the result before it is there.
     call: (given) => apply(call, undefined, [given]) as Promise<unknown>,
   };
 }

@@ -46,8 +46,8 @@ export function objectNamespace(_call: BindingFetch, { name, namespace_id }: Bin
   const { fetch } = objects;
   noteStub(objects);
   const [call, host] = [savedMethod(objects, "call"), savedMethod(objects, "host")];
-  const send: Objects["fetch"] = async (request, init) => apply(fetch, objects, [request, init]);
-  // Not async: calls can be made on the result before it is there.
+  const send: Objects["fetch"] = (request, init) => apply(fetch, objects, [request, init]);
+  // Calls can be made on the result before it is there.
   const callObject: Objects["call"] = (given) =>
     apply(call ?? objects.call, objects, [given]) as Promise<unknown>;
   const askHost: Objects["host"] = async (given) => apply(host ?? objects.host, objects, [given]);
@@ -124,15 +124,12 @@ function stubOf({ name: binding, send, call: callObject, host }: Bound, id: Dura
       (args) => countCall(neededRun(), () => call(path, carry(args)), failed),
       async () => watched(call(path, null)),
     );
-  const sendFetch: Objects["fetch"] = async (request, init) => {
-    const kept = keptHost();
-    return kept === undefined ? send(request, init) : watched(kept.fetch(request, init));
-  };
+  const sendFetch: Objects["fetch"] = (request, init) => (keptHost()?.fetch ?? send)(request, init);
   const members = create(null) as Record<PropertyKey, unknown>;
   members["id"] = id;
   members["name"] = name;
-  members["fetch"] = async (input: RequestInfo | URL, init?: RequestInit) =>
-    fetchObject(sendFetch, { binding, reference }, input, init);
+  members["fetch"] = (input: RequestInfo | URL, init?: RequestInit) =>
+    fetchObject({ send: sendFetch, failed }, { binding, reference }, input, init);
   members["connect"] = connect;
   members[wildcard] = (member: string) => property([member]);
   return bindingObject("DurableObject", members);
