@@ -6,10 +6,10 @@
 import { cellHeaders, type LocalCall, type ObjectEvent, type ObjectGrant } from "../protocol.ts";
 import { childHeaders } from "./dispatch.ts";
 import { isLoaded, type SystemEnv } from "./loader.ts";
-import { addRun, endRun, runOf, type Caller, type LocalRun } from "../objects/worker/local-runs.ts";
+import { addRun, endRun, runOf, type CallingRun, type LocalRun } from "../objects/worker/local-runs.ts";
 
 /** Runs in progress that the gateway has begun. */
-const callers = new Map<string, Caller>();
+const callers = new Map<string, CallingRun>();
 
 interface CachedGrant {
   /** Undefined for an object that has to be called through the gateway. */
@@ -36,13 +36,13 @@ export function beginCaller(run: string, script: string, calls: string, visitor:
 }
 
 /** Lets a run that a call has begun here call objects, too, unless it is too deep: then the gateway refuses. */
-function below(parent: Caller, { script, lot }: ObjectGrant): Caller | undefined {
+function below(parent: CallingRun, { script, lot }: ObjectGrant): CallingRun | undefined {
   const { generation, family, visitor } = parent;
   const depthLeft = parent.depthLeft - 1;
   return depthLeft > 0 ? { script, generation, lot, made: 0, family, depthLeft, visitor } : undefined;
 }
 
-const callerOf = (run: string): Caller | undefined => callers.get(run) ?? runOf(run)?.caller;
+const callerOf = (run: string): CallingRun | undefined => callers.get(run) ?? runOf(run)?.caller;
 
 export const endCaller = (run: string): boolean => callers.delete(run);
 
@@ -65,10 +65,10 @@ export function currentGrant(call: LocalCall): ObjectGrant | undefined {
 /** The script of a run that may call objects. */
 export const scriptOf = (run: string): string | undefined => callerOf(run)?.script;
 
-const keyOf = ({ binding, reference }: LocalCall, { script }: Caller): string =>
+const keyOf = ({ binding, reference }: LocalCall, { script }: CallingRun): string =>
   `${script} ${binding} ${reference}`;
 
-const isCurrent = (known: CachedGrant | undefined, { generation }: Caller): known is CachedGrant =>
+const isCurrent = (known: CachedGrant | undefined, { generation }: CallingRun): known is CachedGrant =>
   known !== undefined && known.generation === generation && Date.now() - known.askedAt < grantMs;
 
 /** The object of a call that may be made here now without asking. Counts the call. */

@@ -6,7 +6,7 @@
 import type { LocalCall } from "../../protocol.ts";
 
 /** A run that may call objects of this cell. */
-export interface Caller {
+export interface CallingRun {
   script: string;
   generation: string;
   /** As in Family, for the run alone. */
@@ -31,7 +31,7 @@ export interface LocalRun {
   /** The call that began it. The gateway asks for it when the run makes its first request. */
   readonly call: LocalCall;
   /** Undefined after its end, and if it may not call objects. */
-  caller: Caller | undefined;
+  caller: CallingRun | undefined;
   hasEnded: boolean;
 }
 
@@ -44,7 +44,7 @@ const long = new Map<string, LocalRun>();
 /** Number of long runs from which on those that have ended are dropped. */
 const longMax = 1000;
 
-export function addRun(call: LocalCall, caller: Caller | undefined): LocalRun {
+export function addRun(call: LocalCall, caller: CallingRun | undefined): LocalRun {
   const place = begun++ % keptMax;
   const before = kept[place];
   if (before !== undefined && !before.hasEnded) keepLong(before);
