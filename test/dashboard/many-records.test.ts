@@ -127,7 +127,9 @@ describe.skipIf(browserPath === undefined)("zones with many records in the conso
     await file.fill("@ IN NS ns.elsewhere.example.\nnew 300 IN A 192.0.2.200\n");
     await page.getByRole("button", { name: "Compare" }).click();
     await page.getByText("1 to add, 0 to change, 0 the same, 0 lines refused, 1 skipped").waitFor();
-    await page.getByRole("row", { name: /^1 skipped .*NS ns.elsewhere.example. ?the zone has its own name servers/ }).waitFor();
+    await page
+      .getByRole("row", { name: /^1 skipped .*NS ns.elsewhere.example. ?the zone has its own name servers/ })
+      .waitFor();
     const added = async (): Promise<number> =>
       (await console.call<unknown[]>("GET", `/zones/${zone.id}/dns_records?name=new.shop.example`)).length;
     expect(await added()).toBe(0);
