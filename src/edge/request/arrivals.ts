@@ -5,8 +5,8 @@ type Arrival = readonly [request: IncomingMessage, response: ServerResponse];
 
 /**
  * The requests that an edge process has read in one turn of the event loop. They are served at the end of the turn, after
- * one look for changes: it comes after the last byte of each of them, so what was acknowledged before one was sent is
- * seen. A look before that would not do, because a later request of the turn may have been sent meanwhile.
+ * one look for changes. The look comes after the last byte of each request, so it sees every change that was acknowledged
+ * before the request was sent. A look at the first request would be too early: a later one may be sent after it.
  */
 export class Arrivals {
   readonly #data: Pick<CurrentData, "isCurrent">;
