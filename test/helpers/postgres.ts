@@ -59,9 +59,9 @@ export async function startPostgres(): Promise<TestPostgres> {
     await client.connect();
     const isOpen = (open: boolean) => client.query(`ALTER DATABASE "${name}" ALLOW_CONNECTIONS ${open}`);
     await isOpen(false);
-    await client.query("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1", [
-      name,
-    ]);
+    // A connection that was being opened appears among the others only later.
+    const end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1";
+    while ((await client.query(end, [name])).rowCount! > 0);
     for (const each of statements) await client.query(each);
     await isOpen(true);
     await client.end();
